@@ -1,0 +1,73 @@
+# One target for each thing a newcomer wants. `make` lists them.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Compiled modules make every later start faster, whatever the caller's shell says.
+unexport PYTHONDONTWRITEBYTECODE
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-long check format bench crash serve lock clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+demo: $(VENV)/.run ## send a sample mailout through the sandbox: no account, no network
+	@$(BIN)/sendonce demo
+
+test: $(VENV)/.dev ## every test, on SQLite and on a real PostgreSQL
+	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadgroup $(ARGS)
+
+test-long: $(VENV)/.dev ## the tests that take minutes: pgbouncer, a million recipients, full pacing
+	@$(BIN)/python -m pytest -m long $(ARGS)
+
+check: $(VENV)/.dev ## ruff, mypy strict, import-linter
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+format: $(VENV)/.dev ## let ruff put the code in order
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(VENV)/.dev ## speed as ratios against named peers (installs postfix's smtp-sink)
+	@$(BIN)/python -m bench $(ARGS)
+
+crash: $(VENV)/.dev ## kill it many times and let the provider's log judge: KILLS= STORE= SEED=
+	@$(BIN)/python -m tests.crash --kills $(or $(KILLS),100) --store $(or $(STORE),sqlite) $(if $(SEED),--seed $(SEED))
+
+serve: $(VENV)/.run ## the HTTP service and a worker, on your .env
+	@$(BIN)/sendonce serve
+
+lock: ## write the requirements locks anew from pyproject.toml
+	@$(PYTHON) -m venv .stamp/lock && .stamp/lock/bin/pip -q install uv
+	@.stamp/lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --no-header pyproject.toml -o requirements/run.txt
+	@.stamp/lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --no-header pyproject.toml --group dev -o requirements/dev.txt
+	@.stamp/lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --no-header requirements/build.in -o requirements/build.txt
+
+clean: ## remove the environment and what tests and demos left
+	@rm -rf $(VENV) .stamp .mypy_cache .ruff_cache .hypothesis sendonce-demo build dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	@command -v $(PYTHON) >/dev/null || { echo "python3 is missing: apt-get install python3 python3-venv"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Python 3.11 or newer is needed, this is $$($(PYTHON) --version): name another with make PYTHON=…"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "The venv module is missing: apt-get install python3-venv"; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: requirements/run.txt requirements/build.txt pyproject.toml | $(VENV)/bin/python
+	@echo "Installing hash-locked dependencies into $(VENV) …"
+	@$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/build.txt -r requirements/run.txt
+	@$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.run
+	@echo "Installing hash-locked test tools into $(VENV) …"
+	@$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@touch $@

@@ -1,0 +1,59 @@
+"""Delivery events: what the world tells about a letter after it left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+
+class EventKind(StrEnum):
+    SENT = "sent"
+    DELIVERED = "delivered"
+    BOUNCE = "bounce"
+    COMPLAINT = "complaint"
+    DEFERRED = "deferred"
+    REJECT = "reject"
+
+
+class BounceType(StrEnum):
+    PERMANENT = "permanent"
+    TRANSIENT = "transient"
+    UNDETERMINED = "undetermined"
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryEvent:
+    """One event, normalised. ``raw`` is kept beside it word for word.
+
+    ``event_id`` is the carrier's id (the SNS MessageId) and ``natural_key`` what makes two carriers'
+    copies the same fact; the store refuses a second row of either.
+    Every kind but ``reject`` proves that the provider had accepted the attempt: SES sends Reject for
+    a letter that it took and then would not pass on, so that one is evidence of acceptance too.
+    """
+
+    event_id: str
+    natural_key: str
+    kind: EventKind
+    occurred_at: datetime
+    message_id: str | None
+    job_id: str | None
+    attempt: int | None
+    recipients: tuple[str, ...] = ()
+    bounce_type: BounceType | None = None
+    bounce_subtype: str | None = None
+    code: str | None = None
+    reason: str | None = None
+    canary: str | None = None
+    raw: dict[str, Any] = field(default_factory=dict)
+
+
+class EventVerdict(StrEnum):
+    """What became of an event that came in."""
+
+    APPLIED = "applied"
+    DUPLICATE_EVENT = "duplicate_event"  # seen before: nothing changed
+    DUPLICATE_SEND = "duplicate_send"  # proof that a second copy of a letter left: an alarm
+    UNKNOWN = "unknown"  # not our job; kept raw, and a bounce or complaint still suppresses
+    QUARANTINED = "quarantined"  # names an attempt that was never issued: the database was rolled back

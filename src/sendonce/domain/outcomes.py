@@ -1,0 +1,45 @@
+"""What a transport answers for one letter: a value, never an exception."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The provider took the letter. ``message_id`` is its own name for it."""
+
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The provider will never take this letter to this recipient."""
+
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """Proven not accepted; may be tried again.
+
+    ``throttle`` means that the trouble is not this letter's (rate, quota, connection, pause of the
+    account): no try is used up, and the whole transport rests for ``retry_after`` seconds.
+    ``retry_after=None`` leaves the time to the retry policy.
+    """
+
+    code: str
+    reason: str
+    retry_after: float | None = None
+    throttle: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InDoubt:
+    """The letter may or may not have been taken. Never retried without evidence."""
+
+    reason: str
+
+
+Outcome = Accepted | Refused | Deferred | InDoubt

@@ -1,0 +1,59 @@
+"""Everything that can go wrong on purpose.
+
+    SendonceError              says what happened, with the value, and what to do
+    ├── BadInput               the caller's words are off             exit 2, HTTP 400
+    │   └── BadSetting         an environment variable is off         exit 2
+    ├── NotFound               no such mailout, job, …                exit 1, HTTP 404
+    ├── Refused                a rule says no                         exit 3, HTTP 409
+    │   ├── LedgerRolledBack   the database is older than what was sent from it
+    │   └── SchemaMismatch     the database has another program's schema
+    └── Unavailable            something outside did not answer       exit 1, HTTP 503
+        └── StoreLost          the database went away in mid-sentence
+
+Foreign exceptions are translated where they come in, always ``from exc``.
+"""
+
+from __future__ import annotations
+
+
+class SendonceError(Exception):
+    """Base of all our errors: ``str(error)`` is fit to be shown to a user."""
+
+    exit_code = 1
+    http_status = 500
+
+
+class BadInput(SendonceError):
+    exit_code = 2
+    http_status = 400
+
+
+class BadSetting(BadInput):
+    """Names the variable, the value and the fix."""
+
+
+class NotFound(SendonceError):
+    exit_code = 1
+    http_status = 404
+
+
+class Refused(SendonceError):
+    exit_code = 3
+    http_status = 409
+
+
+class LedgerRolledBack(Refused):
+    """Letters were sent that this database does not know of: nothing may be claimed from it."""
+
+
+class SchemaMismatch(Refused):
+    pass
+
+
+class Unavailable(SendonceError):
+    exit_code = 1
+    http_status = 503
+
+
+class StoreLost(Unavailable):
+    """The connection broke and it is unknown whether the last transaction was committed."""
