@@ -17,6 +17,16 @@ class EventKind(StrEnum):
     REJECT = "reject"
 
 
+MARKS = {
+    EventKind.SENT: "send_event_at",
+    EventKind.DELIVERED: "delivered_at",
+    EventKind.BOUNCE: "bounced_at",
+    EventKind.COMPLAINT: "complained_at",
+    EventKind.REJECT: "rejected_at",
+}
+"""Which mark of the job each kind of event sets, with the event's own time."""
+
+
 class BounceType(StrEnum):
     PERMANENT = "permanent"
     TRANSIENT = "transient"
@@ -29,8 +39,8 @@ class DeliveryEvent:
 
     ``event_id`` is the carrier's id (the SNS MessageId) and ``natural_key`` what makes two carriers'
     copies the same fact; the store refuses a second row of either.
-    Every kind but ``reject`` proves that the provider had accepted the attempt: SES sends Reject for
-    a letter that it took and then would not pass on, so that one is evidence of acceptance too.
+    Every kind proves that the provider had accepted the attempt, ``reject`` too: SES tells it of a
+    letter that it took and then would not pass on.
     """
 
     event_id: str

@@ -36,8 +36,7 @@ class Move(StrEnum):
     CLAIM = "claim"
     SKIP = "skip"  # suppressed or cancelled before it was claimed
     ACCEPT = "accept"  # the provider's answer, or an event of this attempt
-    DEFER = "defer"  # proven not accepted
-    RELEASE = "release"  # claimed, but not a byte of the body left
+    DEFER = "defer"  # proven not accepted, or not a byte of the body left
     REFUSE = "refuse"
     EXHAUST = "exhaust"  # deferred once too often
     DOUBT = "doubt"
@@ -51,24 +50,55 @@ _S = JobState
 MOVES: dict[Move, tuple[frozenset[JobState], JobState]] = {
     Move.CLAIM: (frozenset({_S.SCHEDULED}), _S.SENDING),
     Move.SKIP: (frozenset({_S.SCHEDULED}), _S.SKIPPED),
-    # A settle is evidence: it is believed from a buried worker too, and an acceptance event may
-    # overtake the settle of a deferral that was never one.
-    Move.ACCEPT: (frozenset({_S.SENDING, _S.IN_DOUBT, _S.SCHEDULED}), _S.SENT),
+    # Evidence beats what anybody believed before: a settle counts from a buried worker too, and the
+    # provider's event overrules a refusal, a deferral or a cancellation of the same attempt.
+    Move.ACCEPT: (frozenset(_S) - {_S.SENT}, _S.SENT),
     Move.DEFER: (frozenset({_S.SENDING, _S.IN_DOUBT}), _S.SCHEDULED),
-    Move.RELEASE: (frozenset({_S.SENDING}), _S.SCHEDULED),
     Move.REFUSE: (frozenset({_S.SENDING, _S.IN_DOUBT}), _S.FAILED),
     Move.EXHAUST: (frozenset({_S.SENDING, _S.IN_DOUBT}), _S.DEAD),
     Move.DOUBT: (frozenset({_S.SENDING}), _S.IN_DOUBT),
-    Move.OLD_EVIDENCE: (frozenset({_S.SCHEDULED, _S.FAILED, _S.DEAD, _S.IN_DOUBT}), _S.SENT),
+    # While a newer attempt is on the wire or sent, old evidence is proof of a second copy: an alarm.
+    Move.OLD_EVIDENCE: (frozenset(_S) - {_S.SENDING, _S.SENT}, _S.SENT),
     Move.ABSENCE: (frozenset({_S.IN_DOUBT}), _S.SCHEDULED),
     Move.RETRY: (frozenset({_S.DEAD, _S.FAILED}), _S.SCHEDULED),
 }
+
+
+ADOPTED_ATTEMPTS = 1_000_000
+"""How far an adopted database moves the attempt numbers of its jobs in doubt.
+
+The time that the database forgot may have issued attempts: their events must find a job that knows
+them as older ones, and no number may be given to a second letter.
+"""
 
 
 def after(state: JobState, move: Move) -> JobState | None:
     """The state that ``move`` leads to, or None where the move is not allowed."""
     sources, target = MOVES[move]
     return target if state in sources else None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What proof that one attempt was accepted means for its job."""
+
+    ends_the_job: bool
+    second_copy: bool
+    newest: bool  # no later attempt is known to be accepted, so this one's message id is shown
+
+
+def weigh_evidence(state: JobState, current: int, accepted: int | None, attempt: int) -> Evidence:
+    """Proof for ``attempt`` of a job at attempt ``current``; ``accepted`` is the last one proven before.
+
+    The same proofs give the same end in whatever order they come: two attempts are a second copy, a
+    second event of one attempt is not.
+    """
+    newer_on_the_wire = attempt < current and state == JobState.SENDING
+    return Evidence(
+        ends_the_job=state != JobState.SENT and not newer_on_the_wire,
+        second_copy=newer_on_the_wire or accepted not in (None, attempt),
+        newest=accepted is None or attempt > accepted,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +118,53 @@ class ClaimedJob:
 class Settlement:
     """The outcome of one attempt, on its way into the ledger.
 
-    ``retry_at`` is set for a deferral that may be tried again; a deferral without it is dead.
+    For a deferral: ``retry_after`` in seconds, or ``exhausted`` when the tries are used up.
+    For a doubt: ``death_proof`` says why nobody can still be sending this attempt.
     """
 
     job_id: str
     attempt: int
     outcome: Outcome
-    retry_after: float | None = None
+    retry_after: float = 0.0
     exhausted: bool = False
+    death_proof: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRequest:
+    """``token`` is made by the worker, so that a claim whose COMMIT reply was lost can be found again."""
+
+    worker_id: str
+    token: str
+    limit: int
+    retry: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one transaction of the engine did: settlements in, claimed jobs out."""
+
+    claimed: tuple[ClaimedJob, ...]
+    claim_seq: int
+    settled: int
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A job in doubt with a death proof, and what the events say about its neighbourhood.
+
+    ``neighbours_silent`` counts accepted letters near it whose Send event has not come;
+    ``later_event`` tells that a letter claimed after the death has its Send event.
+    """
+
+    job_id: str
+    attempt: int
+    mailout_id: str
+    transport: str
+    death_proof_at: datetime
+    neighbours_silent: int
+    later_event: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +192,7 @@ class Job:
     delivered_at: datetime | None = None
     bounced_at: datetime | None = None
     complained_at: datetime | None = None
+    rejected_at: datetime | None = None
     duplicate_at: datetime | None = None
     fields: dict[str, Any] = field(default_factory=dict)
 

@@ -1,0 +1,93 @@
+"""A letter, and what every copy of it carries besides its words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from html import escape
+
+from sendonce.domain.tokens import sign_token
+from sendonce.errors import BadInput
+
+_CYRILLIC = re.compile("[\u0400-\u04ff]")
+_BASE_URL = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]{1,255}(?:/[A-Za-z0-9._~/-]{0,200})?")
+_UNSUBSCRIBE = {"ru": "Отписаться", "en": "Unsubscribe"}
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """Content. Subject, preheader, html and text are template sources (see ``templates``).
+
+    ``html`` is markup as it is; a variable's value is escaped when it is put in.
+    ``from_name`` overrides the sender's usual name for this letter.
+    """
+
+    subject: str
+    preheader: str
+    html: str
+    text: str
+    from_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSettings:
+    """What a mailout's messages have in common and no letter says.
+
+    ``footer_address`` is the sender's postal address, which anti-spam laws want in every letter.
+    ``base_url`` is where recipients reach us: the unsubscribe link begins with it.
+    ``language`` is that of the footer, "ru" or "en"; None takes it from the subject.
+    """
+
+    from_address: str
+    from_name: str | None
+    reply_to: str | None
+    footer_address: str
+    base_url: str
+    message_id_domain: str
+    unsubscribe_secret: bytes = field(repr=False)
+    language: str | None = None
+
+
+def language_of(text: str) -> str:
+    """ "ru" for text with Cyrillic letters, else "en"."""
+    return "ru" if _CYRILLIC.search(text) else "en"
+
+
+def unsubscribe_url(base_url: str, job_id: str, secret: bytes) -> str:
+    """The link that the copy of this job carries."""
+    return unsubscribe_prefix(base_url) + sign_token(job_id, secret)
+
+
+def unsubscribe_prefix(base_url: str) -> str:
+    """The unsubscribe link up to its token."""
+    if not _BASE_URL.fullmatch(base_url):
+        raise BadInput(f"base_url: {base_url!r} is not an address such as https://mail.example.com.")
+    return base_url.rstrip("/") + "/unsubscribe?token="
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """The postal address and the way out. Both forms come in two halves: the token stands between."""
+
+    address: str
+    link: str
+    word: str
+
+    @classmethod
+    def of(cls, settings: MessageSettings, language: str) -> Footer:
+        if language not in _UNSUBSCRIBE:
+            known = ", ".join(_UNSUBSCRIBE)
+            raise BadInput(f"language: {language!r} is not a language of the footer. Choose one of {known}.")
+        link = unsubscribe_prefix(settings.base_url)
+        return cls(settings.footer_address.strip(), link, _UNSUBSCRIBE[language])
+
+    def text(self) -> tuple[str, str]:
+        return f"\n\n———\n{self.address}\n{self.word}: {self.link}", "\n"
+
+    def html(self) -> tuple[str, str]:
+        address = escape(self.address).replace("\n", "<br>")
+        style = "padding:24px 16px;text-align:center;font:12px/18px Arial,sans-serif;color:#767676"
+        return (
+            f'\n<div style="{style}">{address}<br><a href="{escape(self.link)}',
+            f'" style="color:#767676">{self.word}</a></div>\n',
+        )

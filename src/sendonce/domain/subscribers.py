@@ -1,0 +1,74 @@
+"""Subscribers: people on an opt-in list. A local opt-out is never undone by an import."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from sendonce.domain.addresses import Address
+
+DEFAULT_TENANT = "default"
+
+
+class SubscriberStatus(StrEnum):
+    ACTIVE = "active"
+    BOUNCED = "bounced"
+    UNSUBSCRIBED = "unsubscribed"
+
+
+@dataclass(frozen=True, slots=True)
+class NewSubscriber:
+    address: Address
+    name: str | None = None
+    attributes: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Subscriber:
+    id: str
+    tenant_id: str
+    email: str
+    name: str | None
+    attributes: dict[str, str]
+    status: SubscriberStatus
+    bounce_type: str | None
+    bounce_subtype: str | None
+    status_updated_at: datetime | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ImportCounts:
+    inserted: int = 0
+    updated: int = 0
+    unchanged: int = 0
+
+    def __add__(self, other: ImportCounts) -> ImportCounts:
+        return ImportCounts(
+            self.inserted + other.inserted,
+            self.updated + other.updated,
+            self.unchanged + other.unchanged,
+        )
+
+
+class SubscriberRow(NamedTuple):
+    """A person read from a file. ``line`` is where the record begins.
+
+    ``attributes`` holds the further columns that are not empty; their names are made fit for
+    templates: «Дата рождения» is ``{{ дата_рождения }}``.
+    """
+
+    line: int
+    address: Address
+    name: str | None
+    attributes: dict[str, str]
+
+
+class BadRow(NamedTuple):
+    """A line that was not imported. ``raw`` is shortened, with its unprintable characters escaped."""
+
+    line: int
+    raw: str
+    reason: str

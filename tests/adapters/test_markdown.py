@@ -1,0 +1,164 @@
+"""Markdown files become letters: two parts that say the same, variables untouched."""
+
+from __future__ import annotations
+
+import pytest
+
+from sendonce.adapters.sources.markdown import read_markdown
+from sendonce.errors import BadInput
+
+FULL = """---
+subject: Привет, {{ name | default: "друзья" }}
+preheader: "Коротко: {{ name | default: "вам" }}"
+from_name: Пекарня
+tags: [news, may]
+---
+# Привет, {{ name }}
+
+Мы **открылись**: [адрес](https://example.com/?u={{ id }}&a=1), <https://example.com/menu>
+и <info@example.com>.
+
+- хлеб
+- соль
+  - крупная
+
+3. три
+4. четыре
+
+> цитата
+> в две строки
+
+| хлеб | цена |
+|---|--:|
+| ржаной | {{ price }} |
+
+```
+.code {{ code }}
+```
+
+![вывеска](https://example.com/sign.png)
+"""
+
+
+def test_the_front_matter_is_read() -> None:
+    """Variables need no quotes in it, although YAML would choke on their braces and colons."""
+    letter = read_markdown(FULL)
+    assert letter.subject == 'Привет, {{ name | default: "друзья" }}'
+    assert letter.preheader == 'Коротко: {{ name | default: "вам" }}'
+    assert letter.from_name == "Пекарня"
+
+
+def test_the_plain_text_says_it_all() -> None:
+    assert (
+        read_markdown(FULL).text
+        == """\
+Привет, {{ name }}
+==================
+
+Мы открылись: адрес (https://example.com/?u={{ id }}&a=1), https://example.com/menu
+и info@example.com.
+
+- хлеб
+- соль
+  - крупная
+
+3. три
+4. четыре
+
+> цитата
+> в две строки
+
+хлеб | цена
+ржаной | {{ price }}
+
+    .code {{ code }}
+
+вывеска
+"""
+    )
+
+
+def test_the_html_is_a_document_for_mail_programs() -> None:
+    html = read_markdown(FULL).html
+    assert html.startswith('<!DOCTYPE html>\n<html lang="ru">')
+    assert '<title>Привет, {{ name | default: "друзья" }}</title>' in html
+    assert "max-width:600px" in html
+    assert '<a href="https://example.com/?u={{ id }}&amp;a=1" style=' in html
+    assert ">Привет, {{ name }}</h1>" in html
+    assert "text-align:right" in html
+    assert "class=" not in html
+    assert html.rstrip().endswith("</body>\n</html>")
+    assert 'lang="en"' in read_markdown("---\nsubject: Hi\n---\nHello").html
+
+
+def test_html_in_markdown_is_shown_not_run() -> None:
+    letter = read_markdown("---\nsubject: x\n---\n<script>alert(1)</script>\n\n[x](javascript:alert(1))")
+    assert "<script>" not in letter.html
+    assert "&lt;script&gt;" in letter.html
+    assert 'href="javascript' not in letter.html
+    assert "<script>alert(1)</script>" in letter.text
+
+
+def test_variables_survive_wherever_they_stand() -> None:
+    link = "[{{ c }}](https://{{ d }}.example.com/{{ e | default: 'x y' }} \"{{ f }}\")"
+    body = f"**{{{{ a }}}}** `{{{{ b }}}}` {link} _{{{{ g }}}}_"
+    letter = read_markdown(f"---\nsubject: x\n---\n{body}\n")
+    for variable in (
+        "{{ a }}",
+        "{{ b }}",
+        "{{ c }}",
+        "{{ d }}",
+        "{{ e | default: 'x y' }}",
+        "{{ f }}",
+        "{{ g }}",
+    ):
+        assert variable in letter.html
+    assert letter.text == (
+        "{{ a }} {{ b }} {{ c }} (https://{{ d }}.example.com/{{ e | default: 'x y' }}) {{ g }}\n"
+    )
+
+
+def test_words_that_look_like_our_stand_ins_are_left_alone() -> None:
+    text = read_markdown("---\nsubject: x\n---\nsendoncevariableq0q {{ a }} sendoncevariablexq0q").text
+    assert text == "sendoncevariableq0q {{ a }} sendoncevariablexq0q\n"
+
+
+def test_windows_line_ends_byte_order_mark_and_key_case_do_not_matter() -> None:
+    letter = read_markdown("\ufeff---\r\nSubject: 2025\r\nfrom: Колос\r\n...\r\nhello\r\n")
+    assert (letter.subject, letter.text, letter.from_name, letter.preheader) == (
+        "2025",
+        "hello\n",
+        "Колос",
+        "",
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("", "Line 1: the file has no front matter"),
+        ("# Hello", "Line 1: the file has no front matter"),
+        ("---\nsubject: x\n", "Line 1: the front matter is not closed"),
+        ("---\npreheader: x\n---\nhello", "Line 1: the front matter has no subject"),
+        ("---\nsubject:\n---\nhello", "Line 1: the front matter has no subject"),
+        ("---\npreheader: x\nsubject: Sale: 50%\n---\nhello", "Line 3: the front matter is not YAML"),
+        ("---\nsubject: 'x\n---\nhello", "the front matter is not YAML"),
+        ("---\njust words\n---\nhello", "Line 2: the front matter must be lines"),
+        ("---\nsubject: [a, b]\n---\nhello", "subject is not a line of text"),
+        ("---\nsubject: x\x07\n---\nhello", "the front matter is not YAML"),
+        ("---\nsubject: " + "[" * 5_000 + "\n---\nhello", "the front matter is not YAML"),
+        ("---\nsubject: x\n---\nhello {{ name", "Line 4: '{{ name' is not a variable"),
+    ],
+    ids=range(12),
+)
+def test_what_is_wrong_is_told_with_its_line(source: str, message: str) -> None:
+    with pytest.raises(BadInput) as refusal:
+        read_markdown(source)
+    assert message in str(refusal.value)
+
+
+def test_other_programs_front_matter_is_passed_over() -> None:
+    """A YAML bomb among it costs nothing, since its aliases are never written out."""
+    bomb = "\n".join(f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9)}]" for n in range(1, 12))
+    letter = read_markdown(f"---\nsubject: x\nx0: &x0 [lol]\n{bomb}\n---\nhello")
+    assert letter.text == "hello\n"
