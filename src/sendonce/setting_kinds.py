@@ -1,0 +1,282 @@
+"""How a setting is declared, and the kinds of values it can have: how each is read, checked and shown.
+
+Pure functions over text. A parser raises ValueError for a value it does not take, and ``Unfit`` where it
+can say more than the kind's general ``must``. Messages of other ValueErrors are never shown: Python puts
+the value into them, and the value may hold a password.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+from urllib.parse import unquote, urlsplit
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+MASK = "••••"
+
+# Half surrogates are what Python makes of bytes in the environment that are not UTF-8.
+_UNFIT_FOR_A_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]+")
+_TOPIC_ARN = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]{1,256}")
+_AFTER_SCHEME = re.compile(
+    r"([^@/?#]*@)?(\[[0-9A-Fa-f:.]+\]|[^@/?#:\[\]]*)(:[0-9]{1,5})?(/[^@#?]*)?(\?[^#]*)?"
+)
+_REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]{1,2}")
+_TRUE, _FALSE = {"true", "1", "yes", "on"}, {"false", "0", "no", "off"}
+# The greedy password takes an unescaped "@" with it: people paste passwords as they are.
+_USERINFO = re.compile(r"(//)([^:@/]*):(.+)@")
+_USERINFO_WITHOUT_SCHEME = re.compile(r"(^)([^:@/]*):(.+)@")
+_QUERY_PASSWORD = re.compile(r"([?&][^=&]*password=)[^&]*", re.IGNORECASE)
+
+
+class Unfit(ValueError):
+    """Its message says what is wrong, without the value."""
+
+
+def mask_password(address: str) -> str:
+    """The same address with its password hidden, also where the address is malformed."""
+    masked, hidden = _USERINFO.subn(rf"\1\2:{MASK}@", address)
+    if not hidden:
+        masked = _USERINFO_WITHOUT_SCHEME.sub(rf"\1\2:{MASK}@", address)
+    return _QUERY_PASSWORD.sub(rf"\1{MASK}", masked)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[T_co]):
+    """``must`` completes the sentence "it must be …"; ``shown`` hides what nobody should read."""
+
+    parse: Callable[[str], T_co]
+    must: str
+    shown: Callable[[str], str] = str
+
+
+def passwords_in(address: str) -> list[str]:
+    """The password of a URL, as written and percent-decoded: either may turn up in a log."""
+    written = urlsplit(address).password or ""
+    return sorted({written, unquote(written)} - {""})
+
+
+def display(value: object) -> str:
+    """A parsed value as one would write it in ``.env``."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ",".join(str(item) for item in value)
+    if isinstance(value, float):
+        return f"{value:.15g}"
+    return str(value)
+
+
+def _line(value: str) -> str:
+    if _UNFIT_FOR_A_LINE.search(value):
+        raise Unfit("it must be one line without control characters")
+    return value
+
+
+def _secret(value: str) -> str:
+    # `export X="$(cat file)"` drops the last newline, secret managers and editors keep it.
+    return _line(value.rstrip("\r\n"))
+
+
+def _json_object(value: str) -> str:
+    if not isinstance(json.loads(value), dict):
+        raise ValueError
+    return value
+
+
+def _email(value: str) -> str:
+    local, _, domain = value.partition("@")
+    if not local or not domain or "@" in domain or any(c.isspace() or c in "<>,;" for c in value):
+        raise ValueError
+    return _line(value)
+
+
+def _host(value: str) -> str:
+    if not _HOST.fullmatch(value):
+        raise ValueError
+    return value
+
+
+def _url(value: str) -> str:
+    parts = urlsplit(_line(value))
+    if parts.scheme not in ("http", "https") or not parts.hostname or " " in value:
+        raise ValueError
+    if parts.username is not None or parts.query or parts.fragment or parts.port == 0:
+        raise Unfit("it must not carry a user name, a password, a query or a fragment")
+    return value.rstrip("/")
+
+
+def _database_url(value: str) -> str:
+    scheme, _, rest = _line(value).partition("://")
+    if scheme in ("sqlite", "sqlite+pysqlite"):
+        return f"sqlite://{_sqlite_file(rest)}"
+    if scheme not in ("postgres", "postgresql", "postgresql+psycopg"):
+        raise ValueError
+    if not _AFTER_SCHEME.fullmatch(rest):
+        raise Unfit("a password in it must be percent-encoded (@ is %40, # is %23, / is %2F)")
+    return f"postgresql+psycopg://{rest}"
+
+
+def _sqlite_file(rest: str) -> str:
+    file = rest.partition("?")[0]
+    if not file.startswith("/") or file.endswith("/"):
+        raise ValueError
+    if file == "/:memory:":
+        raise Unfit("the ledger must outlive the process, so it must be a file")
+    return rest
+
+
+def _time_zone(value: str) -> str:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        return ZoneInfo(value).key
+    except (ZoneInfoNotFoundError, OSError) as exc:
+        raise ValueError from exc
+
+
+def _path(value: str) -> Path:
+    try:
+        return Path(_line(value)).expanduser()
+    except RuntimeError as exc:
+        raise Unfit("its ~user is not known on this machine") from exc
+
+
+def _topic_arn(value: str) -> str:
+    if not _TOPIC_ARN.fullmatch(value):
+        raise ValueError
+    return value
+
+
+def _region(value: str) -> str:
+    if not _REGION.fullmatch(value):
+        raise ValueError
+    return value
+
+
+def _flag(value: str) -> bool:
+    if value.lower() not in _TRUE | _FALSE:
+        raise ValueError
+    return value.lower() in _TRUE
+
+
+def whole(at_least: int, at_most: int | None = None) -> Kind[int]:
+    def parse(value: str) -> int:
+        if not re.fullmatch(r"[+-]?[0-9]{1,18}", value):
+            raise ValueError
+        number = int(value)
+        if number < at_least or (at_most is not None and number > at_most):
+            raise ValueError
+        return number
+
+    limits = f"of at least {at_least}" if at_most is None else f"from {at_least} to {at_most}"
+    return Kind(parse, f"a whole number {limits}")
+
+
+def seconds(*, zero: bool) -> Kind[float]:
+    def parse(value: str) -> float:
+        number = float(value)
+        if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
+            raise ValueError
+        return number
+
+    return Kind(parse, "a number of seconds, 0 or more" if zero else "a number of seconds above 0")
+
+
+def choice(*names: str, **aliases: str) -> Kind[str]:
+    """One of ``names`` in any case; ``aliases`` are other words for them."""
+
+    def parse(value: str) -> str:
+        name = aliases.get(value.lower(), value.lower())
+        if name not in names:
+            raise ValueError
+        return name
+
+    return Kind(parse, "one of " + ", ".join(names))
+
+
+def several(kind: Kind[T]) -> Kind[tuple[T, ...]]:
+    """A comma-separated list, each item of ``kind``."""
+
+    def parse(value: str) -> tuple[T, ...]:
+        return tuple(kind.parse(item.strip()) for item in value.split(",") if item.strip())
+
+    return Kind(parse, f"a comma-separated list, each item {kind.must}")
+
+
+text = Kind(_line, "one line of text")
+secret_text = Kind(_secret, "one line of text")
+json_object = Kind(_json_object, "a JSON object")
+email = Kind(_email, "a bare e-mail address, without a name")
+host = Kind(_host, "a host name or an IP address")
+url = Kind(_url, "an http:// or https:// address with a host", mask_password)
+path = Kind(_path, "a path")
+database_url = Kind(
+    _database_url,
+    "sqlite:///file.db, sqlite:////absolute/file.db or postgresql://user:password@host:5432/name",
+    mask_password,
+)
+time_zone = Kind(_time_zone, "a name from the tz database")
+topic_arn = Kind(_topic_arn, "an SNS topic ARN")
+region = Kind(_region, "the name of an AWS region")
+flag = Kind(_flag, "true or false")
+presence = Kind(lambda _: True, "any text")
+port = whole(0, 65535)
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What is known of a setting before anybody sets it.
+
+    ``otherwise`` puts a default that depends on other settings into words; ``fallback`` names the
+    variable whose value holds where this one is not set.
+    """
+
+    name: str
+    group: str
+    kind: Kind[Any]
+    default: Any
+    help: str
+    example: str = ""
+    otherwise: str = ""
+    fallback: str = ""
+    secret: bool = False
+
+    def show(self, value: object) -> str:
+        if self.secret:
+            return MASK if value else ""
+        return self.kind.shown(display(value))
+
+
+@dataclass(frozen=True, slots=True)
+class SettingView:
+    """A setting in force, fit to be shown: secrets are masked, an unset one is empty."""
+
+    name: str
+    value_shown: str
+    source: str  # "environment", ".env" or "default"
+    secret: bool
+    group: str
+    help: str
+
+
+def setting(group: str, kind: Kind[T], default: T, help: str, example: str = "", **more: str) -> T:
+    """Declare a setting; ``more`` may give ``otherwise`` and ``fallback``."""
+    details = {"group": group, "kind": kind, "help": help, "example": example, **more}
+    declared: T = field(default=default, metadata=details)
+    return declared
+
+
+def secret(group: str, help: str, kind: Kind[str] = secret_text) -> str:
+    """Declare a setting whose value nobody gets to see."""
+    declared: str = field(default="", metadata={"group": group, "kind": kind, "help": help, "secret": True})
+    return declared
