@@ -1,0 +1,73 @@
+"""JSON from strangers: no second key of the same name, no NaN, no bottomless nesting, no text that a
+database would refuse."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from sendonce.errors import BadInput
+
+MAX_DEPTH = 32
+
+
+def strict_object(text: str | bytes, what: str) -> dict[str, Any]:
+    """The JSON object in ``text``. Raises BadInput, which names ``what`` was being read."""
+    try:
+        decoded = text.decode("utf-8") if isinstance(text, bytes) else text
+        value = json.loads(
+            decoded, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite_float
+        )
+        cleaned = _clean(value, 0)
+    except UnicodeDecodeError as exc:
+        raise BadInput(f"{what} is not UTF-8.") from exc
+    except RecursionError as exc:
+        raise BadInput(f"{what} is nested too deeply.") from exc
+    except ValueError as exc:
+        raise BadInput(f"{what} is not good JSON: {exc}"[:200]) from exc
+    if not isinstance(cleaned, dict):
+        raise BadInput(f"{what} is not a JSON object.")
+    return cleaned
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("a key comes twice")
+    return fields
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number")
+
+
+def _finite_float(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{digits[:20]} is too large")
+    return number
+
+
+def _clean(value: Any, depth: int) -> Any:
+    """PostgreSQL stores neither NUL nor half a surrogate pair, and a mail server may say either."""
+    if depth > MAX_DEPTH:
+        raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, list):
+        return [_clean(item, depth + 1) for item in value]
+    if isinstance(value, dict):
+        return {storable(key): _clean(item, depth + 1) for key, item in value.items()}
+    return value
+
+
+def storable(text: str) -> str:
+    """The text with U+FFFD in place of what cannot be stored."""
+    if "\0" in text:
+        text = text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return "".join(["\N{REPLACEMENT CHARACTER}" if "\ud800" <= c <= "\udfff" else c for c in text])
+    return text

@@ -1,0 +1,137 @@
+"""What an answer of SES means for the letter: the table of its errors.
+
+A modelled 4xx proves that the letter was not accepted. A 5xx, a 2xx that cannot be read, and anything
+that SES would not say prove nothing: the letter is in doubt.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sendonce.adapters.aws.http1 import Response
+from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
+
+RATE_REST = 1.0
+QUOTA_REST = 600.0  # AWS: after "Daily message quota exceeded" wait for up to ten minutes
+LIMIT_REST = 60.0
+PAUSE_REST = 300.0
+SIGNATURE_REST = 1.0
+_REASON_LENGTH = 300
+
+# code -> seconds for which the whole transport rests; the trouble is not this letter's.
+_RESTS = {
+    "TooManyRequestsException": RATE_REST,
+    "ThrottlingException": RATE_REST,
+    "Throttling": RATE_REST,
+    "LimitExceededException": LIMIT_REST,
+    "SendingPausedException": PAUSE_REST,
+    "AccountSuspendedException": PAUSE_REST,
+}
+
+_PERMANENT = frozenset(
+    {
+        "MessageRejected",
+        "BadRequestException",
+        "MailFromDomainNotVerifiedException",
+        "NotFoundException",
+        "ValidationException",
+        "ValidationError",
+    }
+)
+
+# The common errors of AWS come as 403 from some front ends and as 400 from others.
+CREDENTIAL_CODES = frozenset(
+    {
+        "AccessDenied",
+        "AccessDeniedException",
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "IncompleteSignature",
+        "IncompleteSignatureException",
+        "InvalidClientTokenId",
+        "InvalidSignatureException",
+        "MissingAuthenticationToken",
+        "MissingAuthenticationTokenException",
+        "NotAuthorized",
+        "OptInRequired",
+        "SignatureDoesNotMatch",
+        "UnrecognizedClientException",
+    }
+)
+_EXPIRED_CODES = frozenset({"RequestExpired", "RequestTimeTooSkewed"})
+
+
+def outcome_of(response: Response) -> Outcome:
+    """The outcome of one SendEmail call."""
+    if response.status == 200:
+        return _accepted(response)
+    if not 400 <= response.status < 500:
+        return InDoubt(f"SES answered {response.status} {error_of(response)[0]}".rstrip())
+    code, message = error_of(response)
+    reason = f"{code}: {message}" if message else code
+    return _of_signature(code, message, reason) or _of_code(response.status, code, reason)
+
+
+def is_credential_fault(response: Response) -> bool:
+    """Would other credentials have helped?"""
+    return response.status == 403 or error_of(response)[0] in CREDENTIAL_CODES
+
+
+def error_of(response: Response) -> tuple[str, str]:
+    """The error code and message; empty where there are none.
+
+    The code looks like ``Name``, ``Name:http://internal.amazon.com/…`` or ``namespace#Name``.
+    Only the first line of the message is kept: after it, a signature error repeats our own headers,
+    the session token among them.
+    """
+    fields = json_object(response.body) or {}
+    code = response.headers.get("x-amzn-errortype") or fields.get("__type") or fields.get("code") or ""
+    message = fields.get("message") or fields.get("Message") or ""
+    code = str(code).partition(":")[0].rpartition("#")[2].strip()
+    return _printable(code)[:100], _printable(str(message).strip().partition("\n")[0])[:_REASON_LENGTH]
+
+
+def json_object(body: bytes) -> dict[str, Any] | None:
+    """The body as a JSON object, or None where it is not one."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _accepted(response: Response) -> Outcome:
+    message_id = (json_object(response.body) or {}).get("MessageId")
+    if isinstance(message_id, str) and 0 < len(message_id) <= 255 and message_id.isprintable():
+        return Accepted(message_id)
+    return InDoubt("SES answered 200, but without a MessageId that can be read")
+
+
+def _of_signature(code: str, message: str, reason: str) -> Outcome | None:
+    """The signature fence: a request that came too late was not accepted, whoever sent it."""
+    if code in _EXPIRED_CODES or message.startswith("Signature expired"):
+        return Deferred("signature_expired", reason, SIGNATURE_REST)
+    if message.startswith("Signature not yet current"):
+        fix = "The database's clock is ahead of AWS: set it right."
+        return Deferred("clock_ahead", f"{reason} {fix}", PAUSE_REST, throttle=True)
+    return None
+
+
+def _of_code(status: int, code: str, reason: str) -> Outcome:
+    rest = _RESTS.get(code, RATE_REST if status == 429 else None)
+    if rest is not None:
+        rest = QUOTA_REST if "daily message quota" in reason.lower() else rest
+        return Deferred(code or "http_429", reason, rest, throttle=True)
+    if code in _PERMANENT:
+        return Refused(code, reason)
+    if status == 403 or code in CREDENTIAL_CODES:
+        fix = "Check the AWS credentials and their permission ses:SendEmail."
+        return Deferred(code or "http_403", f"{reason} {fix}".strip(), PAUSE_REST, throttle=True)
+    if code:  # a 4xx of AWS that this table does not know: not accepted, and the tries are counted
+        return Deferred(code, reason)
+    return InDoubt(f"the answer was {status} without an error code: it is not from SES")
+
+
+def _printable(text: str) -> str:
+    return "".join([char if char.isprintable() else " " for char in text[: _REASON_LENGTH * 2]])

@@ -1,0 +1,84 @@
+"""A tray of parcels and the SES transport that empties it, for tests against a scripted server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sendonce.adapters.aws.credentials import Credentials, CredentialSource, StaticCredentials
+from sendonce.adapters.transports.ses import SesSettings, SesTransport
+from sendonce.domain.outcomes import Outcome
+from sendonce.domain.parcels import Parcel
+from tests.adapters.http_server import ScriptedServer, Step, answer
+
+CLAIMED = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+KEYS = Credentials("AKID", "secret", "session-token")
+
+
+class Tray:
+    """A feed of a few parcels that remembers what became of them."""
+
+    def __init__(
+        self, count: int = 1, content: bytes = b"Subject: x\r\n\r\nHello\r\n", wire: bool = True
+    ) -> None:
+        self.server = ScriptedServer()
+        self._parcels = [_parcel(number, content) for number in range(count)]
+        self._wire = wire
+        self.wired: list[str] = []
+        self.outcomes: dict[str, Outcome] = {}
+        self.before_take: Callable[[], Any] | None = None
+        self.on_wire = asyncio.Event()
+
+    async def take(self) -> Parcel | None:
+        if self.before_take and self.wired:
+            await self.before_take()
+        return self.take_nowait()
+
+    def take_nowait(self) -> Parcel | None:
+        return self._parcels.pop(0) if self._parcels else None
+
+    def wire(self, parcel: Parcel) -> bool:
+        if self._wire:
+            self.wired.append(parcel.job_id)
+        self.on_wire.set()
+        return self._wire
+
+    def settle(self, parcel: Parcel, outcome: Outcome) -> None:
+        assert parcel.job_id not in self.outcomes, "settled twice"
+        self.outcomes[parcel.job_id] = outcome
+
+    @property
+    def outcome(self) -> Outcome:
+        (outcome,) = self.outcomes.values()
+        return outcome
+
+
+def _parcel(number: int, content: bytes) -> Parcel:
+    return Parcel(f"job-{number}", 3, "from@example.org", 'to"x@example.com', content, CLAIMED, 0.0)
+
+
+def ses_transport(endpoint: str, source: CredentialSource | None = None, **settings: Any) -> SesTransport:
+    settings.setdefault("configuration_set", "events")
+    return SesTransport(
+        SesSettings("eu-central-1", source or StaticCredentials(KEYS), endpoint=endpoint, **settings)
+    )
+
+
+def carry_by_script(
+    script: Sequence[Step], tray: Tray | None = None, connections: int = 1, **settings: Any
+) -> Tray:
+    tray = tray or Tray()
+    with ScriptedServer(script) as server:
+        asyncio.run(ses_transport(server.url, **settings).carry(tray, connections))
+    tray.server = server
+    return tray
+
+
+def ses_error(status: int, code: str, message: str = "", field: str = "message") -> Step:
+    return answer(status, {field: message}, x_amzn_ErrorType=code)
+
+
+def raw_answer(text: str, then: str = "close") -> Step:
+    return Step(text.replace("\n", "\r\n").encode(), then)
