@@ -1,0 +1,138 @@
+"""Puts the sandbox together and serves it until it is told to stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from sendonce.sandbox.acceptance import Acceptance, AcceptanceLog
+from sendonce.sandbox.control import Control
+from sendonce.sandbox.courier import Courier
+from sendonce.sandbox.faults import Dice, FaultPlan
+from sendonce.sandbox.http_server import HttpServer, Reply, Request, json_reply
+from sendonce.sandbox.progress import Progress
+from sendonce.sandbox.refusals import ServiceRefusal
+from sendonce.sandbox.ses import Ses
+from sendonce.sandbox.settings import SandboxAddresses, SandboxSettings
+from sendonce.sandbox.sns import SigningKey, Subscription, Topic, answer_sns
+from sendonce.sandbox.state import open_state
+
+
+async def run_sandbox(settings: SandboxSettings, announce: Callable[[SandboxAddresses], None]) -> None:
+    """Serve until cancelled. ``announce`` is called once, when requests can be made.
+
+    Raises OSError when the port is taken or the log of acceptances can no longer be written, Refused
+    when another sandbox serves the same directory.
+    """
+    settings.directory.mkdir(parents=True, exist_ok=True)
+    world = World(replace(settings, directory=settings.directory.resolve()))
+    try:
+        announce(await world.open())
+        await world.log.failure
+    finally:
+        await world.close()
+
+
+class World:
+    """Everything that a running sandbox consists of."""
+
+    def __init__(self, settings: SandboxSettings) -> None:
+        state = open_state(settings.directory, settings.seed)
+        plan = FaultPlan()
+        plan.change(settings.faults)
+        self.settings = settings
+        self.progress = Progress()
+        self.dice = Dice(plan, state.seed)
+        self.signing_key = SigningKey(settings.directory, settings.region)
+        self.subscription = Subscription(settings, state)
+        self.log = AcceptanceLog(settings.directory, settings.keep_messages, self._publish)
+        self.ses = Ses(settings, self.log, self.dice, self.now)
+        topic = Topic(settings, self.signing_key)
+        self.courier = Courier(settings, topic, self.subscription, self.dice, self.progress, self.now)
+        self._control = Control(self)
+        self._server = HttpServer(self._answer, self.now)
+        self.addresses: SandboxAddresses
+
+    def now(self) -> float:
+        return time.time() + self.settings.clock_offset
+
+    async def open(self) -> SandboxAddresses:
+        for acceptance in self.log.read():
+            self.ses.remember(acceptance)
+        port = await self._server.listen(self.settings.port)
+        self.addresses = SandboxAddresses(
+            endpoint=f"http://127.0.0.1:{port}",
+            directory=self.settings.directory,
+            region=self.settings.region,
+            access_key_id=self.settings.access_key_id,
+            secret_access_key=self.settings.secret_access_key,
+            from_email=self.settings.from_email,
+            configuration_set=next(iter(self.settings.configuration_sets), ""),
+            topic_arn=self.settings.topic_arn,
+            seed=self.dice.seed,
+        )
+        self.courier.start()
+        if url := self.settings.events_url or self.subscription.url:
+            self.subscribe(url)
+        return self.addresses
+
+    async def close(self) -> None:
+        await self._server.close()
+        await self.courier.close()
+        await self.log.close()
+
+    def subscribe(self, url: str) -> None:
+        """Send all that is not yet told, and all that comes, to this address once it is confirmed."""
+        self.subscription.request(url)
+        self.courier.recover(self.log.read())
+        if self.settings.subscribe and not self.subscription.confirmed:
+            self.courier.request_confirmation()
+        self.courier.subscription_changed()
+
+    def _publish(self, acceptances: list[Acceptance]) -> None:
+        for acceptance in acceptances:
+            self.ses.tally.count(acceptance)
+        self.courier.publish(acceptances)
+        self.progress.changed()
+
+    async def _answer(self, request: Request) -> Reply:
+        if request.path.startswith("/v2/email/"):
+            return await self.ses.answer(request)
+        if request.path.startswith("/sandbox"):
+            return await self._control.answer(request)
+        if request.path == "/" and request.method == "POST":
+            return self._answer_sns(request)
+        if request.path == self.signing_key.path:
+            return Reply(body=self.signing_key.certificate, content_type="application/x-pem-file")
+        return json_reply({"error": f"Nothing at {request.path}; GET /sandbox/ tells what there is."}, 404)
+
+    def _answer_sns(self, request: Request) -> Reply:
+        try:
+            reply = answer_sns(request, self.subscription, self.settings, self.now())
+        except ServiceRefusal as refusal:
+            return refusal.as_xml()
+        self.courier.subscription_changed()
+        return reply
+
+    def stats(self) -> dict[str, Any]:
+        tally, courier = self.ses.tally, self.courier
+        return {
+            "seed": self.dice.seed,
+            "accepted": tally.accepted,
+            "recipients": tally.recipients,
+            "duplicates": tally.duplicates,
+            "refused": dict(tally.refused),
+            "faults": dict(self.dice.injected),
+            "events": {
+                "url": self.subscription.url,
+                "confirmed": self.subscription.confirmed,
+                "paused": courier.paused,
+                "sent": courier.sent,
+                "pending": courier.pending,
+                "withheld": len(courier.withheld),
+                "dropped": courier.dropped,
+                "answers": dict(courier.answers),
+            },
+        }
