@@ -2,14 +2,269 @@
 
 Each port is as small as its consumer needs, so that SQLite, PostgreSQL, DynamoDB and the in-memory
 fake can all be it. Stores are plain synchronous code; transports wait on many sockets and are async.
+Every store method is one transaction and raises ``Unavailable`` when the database does not answer.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from enum import Enum
 from typing import Protocol
 
+from sendonce.domain.addresses import Address
+from sendonce.domain.events import DeliveryEvent, EventKind, EventVerdict
+from sendonce.domain.jobs import Books, ClaimRequest, Doubt, Job, JobState, Settlement, Turn
+from sendonce.domain.letters import Letter
+from sendonce.domain.mailouts import Mailout, MailoutStatus, PlanProgress
 from sendonce.domain.outcomes import Outcome
 from sendonce.domain.parcels import Parcel, Quota
+from sendonce.domain.subscribers import ImportCounts, NewSubscriber, Subscriber, SubscriberStatus
+from sendonce.domain.suppressions import Suppression, SuppressionReason
+from sendonce.domain.workers import LedgerIdentity, WorkerRecord
+
+JobRef = tuple[str, int]
+"""A job and one of its attempts."""
+
+
+class Ledger(Protocol):
+    """The message jobs and the only ways to move them."""
+
+    def identity(self) -> LedgerIdentity: ...
+
+    def now(self) -> datetime:
+        """The store's clock; due times and claims go by it."""
+
+    def turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> Turn:
+        """Settle outcomes and claim the next group in one durable commit.
+
+        Claimed are due jobs of mailouts that are sending, planned, neither paused nor cancelled, in
+        the order of their due time; a suppressed one becomes skipped instead. Settlements are
+        idempotent. Raises LedgerRolledBack when a settlement's claim is unknown here or the ledger
+        is halted, and StoreLost when it is unknown whether the commit happened: then nothing may be
+        sent, and the same turn is asked again with ``claim.retry``.
+        """
+
+    def sending_of(self, worker_id: str) -> Sequence[JobRef]:
+        """The attempts that a worker had claimed and not settled."""
+
+    def oldest_claim(self) -> datetime | None:
+        """When the oldest attempt that is still sending was claimed."""
+
+    def fence(self, transport: str, claimed_before: datetime, proof: str) -> int:
+        """sending → in_doubt, with a death proof, for what was claimed (and signed) before a time."""
+
+    def doubts(self, transport: str, limit: int) -> Sequence[Doubt]: ...
+
+    def prove_absence(self, refs: Sequence[JobRef], proof: str) -> int:
+        """in_doubt → scheduled (or skipped, if cancelled) where the death proof is there too."""
+
+    def resolve(self, job_ids: Sequence[str], *, sent: bool, actor: str, note: str) -> int:
+        """An operator's word on jobs in doubt: it fills both proofs and is written to the audit log."""
+
+    def retry(self, job_ids: Sequence[str], actor: str) -> int:
+        """Another life for dead and failed jobs, in the audit log too."""
+
+    def halt(self, reason: str) -> None:
+        """Stop all claims until ``adopt``."""
+
+    def adopt(self, fingerprint: str | None, claim_seq: int, actor: str) -> int:
+        """Take a restored or copied database into use: what may have been sent becomes in doubt.
+
+        Scheduled and sending jobs of started mailouts go to in_doubt; the halt is lifted.
+        """
+
+
+class Jobs(Protocol):
+    """Looking at the ledger."""
+
+    def books(self, mailout_id: str) -> Books: ...
+
+    def count_by_state(self) -> dict[str, int]: ...
+
+    def oldest_due(self) -> datetime | None:
+        """The due time of the job that has waited longest, if any is claimable."""
+
+    def list(
+        self,
+        *,
+        states: Sequence[JobState] = (),
+        mailout_id: str | None = None,
+        worker_id: str | None = None,
+        after: str = "",
+        limit: int = 100,
+    ) -> Sequence[Job]:
+        """Jobs in the order of their ids, for people; page with ``after``."""
+
+    def get(self, job_id: str) -> Job | None: ...
+
+
+class Canaries(Protocol):
+    """Letters to the provider's own test mailbox, sent to see that the event route works."""
+
+    def launch(self, canary_id: str) -> None: ...
+
+    def accepted(self, canary_id: str, message_id: str) -> None: ...
+
+    def last(self) -> tuple[datetime, bool] | None:
+        """When the newest accepted canary was launched, and whether its event came back."""
+
+    def returned_since(self, moment: datetime) -> bool:
+        """Whether a canary launched after ``moment`` has its event back."""
+
+
+class Mailouts(Protocol):
+    def create(self, tenant_id: str, name: str, source: str, letter: Letter, *, draft: bool) -> Mailout: ...
+
+    def get(self, mailout_id: str) -> Mailout | None: ...
+
+    def letter(self, mailout_id: str) -> Letter: ...
+
+    def all(self, limit: int = 100) -> Sequence[Mailout]: ...
+
+    def with_status(self, status: MailoutStatus) -> Sequence[Mailout]: ...
+
+    def start(self, mailout_id: str) -> bool:
+        """ready → sending, atomically; False when somebody else did it or it is not ready."""
+
+    def stop_before_first(self, mailout_id: str, reason: str) -> bool:
+        """Back to ready with a reason, if nothing was planned yet."""
+
+    def plan_chunk(self, mailout_id: str, planner: str, size: int) -> PlanProgress | None:
+        """Plan the next ``size`` active subscribers; None while another planner holds the lease."""
+
+    def set_paused(self, mailout_id: str, paused: bool) -> bool: ...
+
+    def cancel(self, mailout_id: str) -> bool:
+        """Final: sets the flag. The scheduled jobs are skipped by ``cancel_chunk``."""
+
+    def cancel_chunk(self, mailout_id: str, size: int) -> int: ...
+
+    def complete(self, mailout_id: str) -> MailoutStatus | None:
+        """sending → sent or failed when nothing is scheduled or sending; puts the report into the outbox."""
+
+
+class Subscribers(Protocol):
+    def upsert(self, tenant_id: str, people: Sequence[NewSubscriber]) -> ImportCounts: ...
+
+    def all(
+        self, tenant_id: str, *, status: SubscriberStatus | None = None, after: str = "", limit: int = 1000
+    ) -> Sequence[Subscriber]: ...
+
+    def find(self, tenant_id: str, address: Address) -> Subscriber | None: ...
+
+    def count(self, tenant_id: str) -> dict[str, int]: ...
+
+
+class Suppressions(Protocol):
+    def add(
+        self, scope: str, address: Address, reason: SuppressionReason, note: str | None = None
+    ) -> bool: ...
+
+    def remove(self, scope: str, address: Address, actor: str) -> bool: ...
+
+    def covers(self, tenant_id: str, address: Address) -> Suppression | None: ...
+
+    def all(self, *, after: tuple[str, str] = ("", ""), limit: int = 1000) -> Sequence[Suppression]: ...
+
+    def unsubscribe(self, job_id: str) -> str | None:
+        """Suppress the recipient of a job for its tenant; the address, or None for an unknown job."""
+
+    def resubscribe(self, job_id: str) -> str | None:
+        """Undo an unsubscription made from this letter; a bounce or complaint stays."""
+
+
+class Events(Protocol):
+    def record(self, event: DeliveryEvent) -> EventVerdict:
+        """Keep the event and apply its effect in one transaction; the second copy changes nothing."""
+
+    def all(self, *, job_id: str | None = None, limit: int = 100) -> Sequence[DeliveryEvent]: ...
+
+
+class Workers(Protocol):
+    def register(self, worker: WorkerRecord) -> None: ...
+
+    def end(self, worker_id: str, how: str) -> None:
+        """The worker is over and owns nothing; its permits return. Refused while it has jobs in sending."""
+
+    def open(self) -> Sequence[WorkerRecord]: ...
+
+
+class Permits(Protocol):
+    def renew(self, key: str, worker_id: str, rate: int, held: int) -> int:
+        """Renew the lease on this worker's permits: how many it may hold, their sum over all ≤ ``rate``.
+
+        ``held`` is how many it holds now. The answer may be lower: then it retires permits as they
+        come home, and tells so at its next renewal.
+        """
+
+    def release(self, key: str, worker_id: str) -> None: ...
+
+
+class Store(Protocol):
+    """All of it, as one open database."""
+
+    ledger: Ledger
+    jobs: Jobs
+    canaries: Canaries
+    mailouts: Mailouts
+    subscribers: Subscribers
+    suppressions: Suppressions
+    events: Events
+    workers: Workers
+    permits: Permits
+
+    def fingerprint(self) -> str | None:
+        """What tells this database from a copy of it, where that can be told: a file's machine and inode."""
+
+    def close(self) -> None: ...
+
+
+class Wired(Enum):
+    """What a dead worker's journal says of an attempt for which it has no reply."""
+
+    NEVER = "never"  # not a byte of the body left
+    MAYBE = "maybe"  # it was on the wire, or the journal cannot be read
+
+
+class WireLog(Protocol):
+    """The journal of a worker that is proven dead."""
+
+    @property
+    def proof(self) -> str: ...
+
+    def verdict(self, job_id: str, attempt: int) -> Outcome | Wired: ...
+
+
+class Graveyard(Protocol):
+    """Who is dead, as far as this process can prove it."""
+
+    lock_domain: str
+
+    def open_if_dead(self, worker: WorkerRecord) -> AbstractContextManager[WireLog | None]:
+        """The dead worker's journal, held while it is buried; None where there is no proof of death."""
+
+
+class Journal(Protocol):
+    """The living worker's own record of what is on the wire, outside the database."""
+
+    def wire(self, job_id: str, attempt: int) -> bool:
+        """Before the first byte of the body. False: it could not be written, so do not send."""
+
+    def reply(self, job_id: str, attempt: int, outcome: Outcome) -> None: ...
+
+    def claimed(self, claim_seq: int) -> None: ...
+
+
+class Meter(Protocol):
+    """Where the engine and the events tell how they fare."""
+
+    def observe_turn(self, claimed: int, settled: int, seconds: float) -> None: ...
+
+    def count_outcome(self, transport: str, outcome: Outcome) -> None: ...
+
+    def count_event(self, kind: EventKind, verdict: EventVerdict) -> None: ...
 
 
 class Feed(Protocol):

@@ -1,0 +1,56 @@
+"""The store in memory: the fake that the conformance suite holds to the same rules as the databases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from sendonce.adapters.stores.memory.events import MemoryEvents
+from sendonce.adapters.stores.memory.jobs import MemoryJobs
+from sendonce.adapters.stores.memory.ledger import MemoryLedger
+from sendonce.adapters.stores.memory.mailouts import MemoryMailouts
+from sendonce.adapters.stores.memory.people import MemorySubscribers, MemorySuppressions
+from sendonce.adapters.stores.memory.state import State
+from sendonce.adapters.stores.memory.workers import MemoryCanaries, MemoryPermits, MemoryWorkers
+from sendonce.ports import (
+    Canaries,
+    Events,
+    Jobs,
+    Ledger,
+    Mailouts,
+    Permits,
+    Subscribers,
+    Suppressions,
+    Workers,
+)
+
+__all__ = ["MemoryStore"]
+
+
+class MemoryStore:
+    """All the parts over one state. ``now`` is the store's clock."""
+
+    ledger: Ledger
+    jobs: Jobs
+    canaries: Canaries
+    mailouts: Mailouts
+    subscribers: Subscribers
+    suppressions: Suppressions
+    events: Events
+    workers: Workers
+    permits: Permits
+
+    def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self.state = State(now)
+        self.ledger = MemoryLedger(self.state)
+        self.jobs = MemoryJobs(self.state)
+        self.canaries = MemoryCanaries(self.state)
+        self.mailouts = MemoryMailouts(self.state)
+        self.subscribers = MemorySubscribers(self.state)
+        self.suppressions = MemorySuppressions(self.state)
+        self.events = MemoryEvents(self.state)
+        self.workers = MemoryWorkers(self.state)
+        self.permits = MemoryPermits(self.state)
+
+    def close(self) -> None:
+        """Nothing to let go of."""

@@ -1,0 +1,110 @@
+"""Delivery events in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from sendonce.adapters.stores.memory.arrows import accept
+from sendonce.adapters.stores.memory.people import lower_status, suppress
+from sendonce.adapters.stores.memory.state import JobRow, State
+from sendonce.domain.addresses import Address, parse_address
+from sendonce.domain.events import MARKS, BounceType, DeliveryEvent, EventKind, EventVerdict
+from sendonce.domain.jobs import weigh_evidence
+from sendonce.domain.subscribers import DEFAULT_TENANT, SubscriberStatus
+from sendonce.domain.suppressions import SuppressionReason
+from sendonce.errors import BadInput
+
+
+class MemoryEvents:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def record(self, event: DeliveryEvent) -> EventVerdict:
+        with self._state.transaction() as now:
+            if self._seen(event):
+                return EventVerdict.DUPLICATE_EVENT
+            row = self._state.jobs.get(event.job_id or "") if event.attempt is not None else None
+            verdict = _judge(event, row)
+            self._state.events.append((event, row.id if row else None, now))
+            self._return_canary(event, now)
+            if verdict == EventVerdict.QUARANTINED:
+                self._halt(event)
+            elif row is not None:
+                _apply_to_job(event, row, now)
+            self._apply_to_people(event, row, now)
+            return verdict
+
+    def _seen(self, event: DeliveryEvent) -> bool:
+        return any(
+            event.event_id == known.event_id or event.natural_key == known.natural_key
+            for known, _, _ in self._state.events
+        )
+
+    def _return_canary(self, event: DeliveryEvent, now: datetime) -> None:
+        canary = self._state.canaries.get(event.canary or "")
+        if canary is not None and event.kind == EventKind.SENT:
+            canary.event_at = canary.event_at or now
+
+    def _halt(self, event: DeliveryEvent) -> None:
+        self._state.halted = self._state.halted or (
+            f"The provider tells of attempt {event.attempt} of job {event.job_id}, which was never issued."
+        )
+
+    def _apply_to_people(self, event: DeliveryEvent, row: JobRow | None, now: datetime) -> None:
+        """A permanent bounce and a complaint end the writing, also for a letter we do not know."""
+        bounce = None
+        if event.kind == EventKind.BOUNCE and event.bounce_type == BounceType.PERMANENT:
+            reason, status = SuppressionReason.BOUNCE, SubscriberStatus.BOUNCED
+            bounce = (str(event.bounce_type), event.bounce_subtype)
+        elif event.kind == EventKind.COMPLAINT:
+            reason, status = SuppressionReason.COMPLAINT, SubscriberStatus.UNSUBSCRIBED
+        else:
+            return
+        tenant_id = row.tenant_id if row else DEFAULT_TENANT
+        note = event.reason or event.bounce_subtype
+        for address in _addresses(event, row):
+            suppress(self._state, tenant_id, address, reason, note, now)
+            lower_status(self._state, tenant_id, address.key, status, now, bounce)
+
+    def all(self, *, job_id: str | None = None, limit: int = 100) -> Sequence[DeliveryEvent]:
+        with self._state.transaction():
+            newest_first = reversed(self._state.events)
+            # Of the names of a letter only the first recipient is kept, and a job id that is known here.
+            kept = [
+                replace(event, job_id=own_id, recipients=event.recipients[:1], canary=None)
+                for event, own_id, _ in newest_first
+                if job_id in (None, own_id)
+            ]
+            return kept[:limit]
+
+
+def _judge(event: DeliveryEvent, row: JobRow | None) -> EventVerdict:
+    if row is None or event.attempt is None:
+        return EventVerdict.APPLIED if event.canary else EventVerdict.UNKNOWN
+    if not 1 <= event.attempt <= row.attempt:
+        return EventVerdict.QUARANTINED
+    evidence = weigh_evidence(row.state, row.attempt, row.accepted_attempt, event.attempt)
+    return EventVerdict.DUPLICATE_SEND if evidence.second_copy else EventVerdict.APPLIED
+
+
+def _apply_to_job(event: DeliveryEvent, row: JobRow, now: datetime) -> None:
+    # Every event, a Reject too, is proof that the provider had taken this attempt.
+    assert event.attempt is not None
+    accept(row, event.attempt, event.message_id, now)
+    for mark in {"send_event_at", MARKS.get(event.kind, "send_event_at")}:
+        known: datetime | None = getattr(row, mark)
+        setattr(row, mark, min(known or event.occurred_at, event.occurred_at))
+
+
+def _addresses(event: DeliveryEvent, row: JobRow | None) -> list[Address]:
+    if row is not None:
+        return [Address(row.recipient, row.recipient_key)]
+    readable = []
+    for recipient in event.recipients:
+        try:
+            readable.append(parse_address(recipient))
+        except BadInput:
+            continue
+    return readable

@@ -1,0 +1,65 @@
+"""Looking at the ledger in memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+
+from sendonce.adapters.stores.memory.state import State
+from sendonce.domain.jobs import Books, Job, JobState
+
+
+class MemoryJobs:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def books(self, mailout_id: str) -> Books:
+        with self._state.transaction():
+            rows = self._state.jobs_of(mailout_id)
+            return Books(
+                planned=len(rows),
+                **Counter(str(row.state) for row in rows),
+                delivered=sum(row.delivered_at is not None for row in rows),
+                bounced=sum(row.bounced_at is not None for row in rows),
+                complained=sum(row.complained_at is not None for row in rows),
+                duplicates=sum(row.duplicate_at is not None for row in rows),
+            )
+
+    def count_by_state(self) -> dict[str, int]:
+        with self._state.transaction():
+            return dict(Counter(str(row.state) for row in self._state.jobs.values()))
+
+    def oldest_due(self) -> datetime | None:
+        with self._state.transaction():
+            waiting = [
+                row.due_at
+                for row in self._state.jobs.values()
+                if row.state == JobState.SCHEDULED and self._state.mailouts[row.mailout_id].claimable
+            ]
+            return min(waiting, default=None)
+
+    def list(
+        self,
+        *,
+        states: Sequence[JobState] = (),
+        mailout_id: str | None = None,
+        worker_id: str | None = None,
+        after: str = "",
+        limit: int = 100,
+    ) -> Sequence[Job]:
+        with self._state.transaction():
+            rows = [
+                row
+                for row in sorted(self._state.jobs.values(), key=lambda row: row.id)
+                if row.id > after
+                and (not states or row.state in states)
+                and mailout_id in (None, row.mailout_id)
+                and worker_id in (None, row.worker_id)
+            ]
+            return [row.as_job() for row in rows[:limit]]
+
+    def get(self, job_id: str) -> Job | None:
+        with self._state.transaction():
+            row = self._state.jobs.get(job_id)
+            return row.as_job() if row else None

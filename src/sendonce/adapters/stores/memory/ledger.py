@@ -1,0 +1,275 @@
+"""The ledger in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from sendonce.adapters.stores.memory.arrows import accept, archive, fall_back_on_evidence, move, reschedule
+from sendonce.adapters.stores.memory.state import JobRow, State
+from sendonce.domain.events import EventKind
+from sendonce.domain.jobs import (
+    ADOPTED_ATTEMPTS,
+    ClaimedJob,
+    ClaimRequest,
+    Doubt,
+    JobState,
+    Move,
+    Settlement,
+    Turn,
+    after,
+)
+from sendonce.domain.mailouts import MailoutStatus, Phase
+from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Refused
+from sendonce.domain.workers import LedgerIdentity
+from sendonce.errors import LedgerRolledBack
+from sendonce.ports import JobRef
+
+# How many accepted letters on each side of a doubt must have their Send event.
+NEIGHBOURS = 20
+
+
+class MemoryLedger:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def identity(self) -> LedgerIdentity:
+        s = self._state
+        with s.transaction():
+            return LedgerIdentity(s.ledger_id, s.pepper, s.fingerprint, s.claim_seq, s.halted)
+
+    def now(self) -> datetime:
+        return self._state.clock()
+
+    # -- settling and claiming -----------------------------------------------------------------
+
+    def turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> Turn:
+        with self._state.transaction() as now:
+            self._refuse_if_rolled_back(settlements, claim)
+            settled = sum(self._settle(s, now) for s in settlements)
+            if claim is None:
+                return Turn((), 0, settled, 0)
+            claimed = self._claimed_already(claim) if claim.retry else []
+            skipped = 0
+            if not claimed:
+                claimed, skipped = self._claim(claim, now)
+            if claimed:
+                self._state.claim_seq += 1
+            return Turn(
+                tuple(map(_claimed_job, claimed)), self._state.claim_seq if claimed else 0, settled, skipped
+            )
+
+    def _refuse_if_rolled_back(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> None:
+        for s in settlements:
+            row = self._state.jobs.get(s.job_id)
+            if row is None or row.attempt < s.attempt:
+                raise LedgerRolledBack(
+                    f"Attempt {s.attempt} of job {s.job_id} was claimed, but this store does not know of it."
+                )
+        if claim is not None and self._state.halted:
+            raise LedgerRolledBack(self._state.halted)
+
+    def _claimed_already(self, claim: ClaimRequest) -> list[JobRow]:
+        return [
+            row
+            for row in self._state.jobs.values()
+            if (row.state, row.worker_id, row.claim_token) == (JobState.SENDING, claim.worker_id, claim.token)
+        ]
+
+    def _claim(self, claim: ClaimRequest, now: datetime) -> tuple[list[JobRow], int]:
+        due = [
+            row
+            for row in self._state.jobs.values()
+            if row.state == JobState.SCHEDULED
+            and row.due_at <= now
+            and self._state.mailouts[row.mailout_id].claimable
+        ]
+        picked = sorted(due, key=lambda row: (row.due_at, row.id))[: claim.limit]
+        claimed = [row for row in picked if self._claim_one(row, claim, now)]
+        return claimed, len(picked) - len(claimed)
+
+    def _claim_one(self, row: JobRow, claim: ClaimRequest, now: datetime) -> bool:
+        row.code = row.message_id = row.death_proof = row.death_proof_at = row.absence_proof = None
+        if self._state.suppression_of(row.tenant_id, row.recipient_key):
+            move(row, Move.SKIP, reason="suppressed", settled_at=now)
+            return False
+        move(row, Move.CLAIM, reason=None, settled_at=None, attempt=row.attempt + 1)
+        row.worker_id, row.claim_token, row.claimed_at = claim.worker_id, claim.token, now
+        return True
+
+    def _settle(self, settlement: Settlement, now: datetime) -> int:
+        row = self._state.jobs[settlement.job_id]
+        outcome = settlement.outcome
+        if isinstance(outcome, Accepted):
+            return int(accept(row, settlement.attempt, outcome.message_id, now).ends_the_job)
+        if row.attempt > settlement.attempt:
+            return 0
+        if row.accepted_attempt is not None:
+            return fall_back_on_evidence(row, now)
+        match outcome:
+            case Deferred():
+                return self._defer(row, settlement, outcome, now)
+            case Refused(code, reason):
+                return move(row, Move.REFUSE, code=code, reason=reason, settled_at=now)
+            case InDoubt(reason):
+                moved = move(row, Move.DOUBT, code=None, reason=reason)
+                if moved and settlement.death_proof:
+                    row.death_proof, row.death_proof_at = settlement.death_proof, now
+                return moved
+
+    def _defer(self, row: JobRow, settlement: Settlement, outcome: Deferred, now: datetime) -> int:
+        if after(row.state, Move.DEFER) is None:
+            return 0
+        archive(self._state, row, "deferred")
+        row.tries += 0 if outcome.throttle else 1
+        row.code, row.reason = outcome.code, outcome.reason
+        if settlement.exhausted:
+            return move(row, Move.EXHAUST, settled_at=now)
+        due = now + timedelta(seconds=settlement.retry_after)
+        return reschedule(self._state, row, Move.DEFER, now, due_at=due)
+
+    # -- the dead and the doubted --------------------------------------------------------------
+
+    def sending_of(self, worker_id: str) -> Sequence[JobRef]:
+        with self._state.transaction():
+            rows = self._state.jobs.values()
+            own = [r for r in rows if r.state == JobState.SENDING and r.worker_id == worker_id]
+            return sorted((row.id, row.attempt) for row in own)
+
+    def oldest_claim(self) -> datetime | None:
+        with self._state.transaction():
+            rows = self._state.jobs.values()
+            claimed = [r.claimed_at for r in rows if r.state == JobState.SENDING and r.claimed_at]
+            return min(claimed, default=None)
+
+    def fence(self, transport: str, claimed_before: datetime, proof: str) -> int:
+        with self._state.transaction() as now:
+            fenced = 0
+            for row in self._state.jobs.values():
+                late = row.claimed_at is not None and row.claimed_at < claimed_before
+                if row.state == JobState.SENDING and late and self._transport_of(row) == transport:
+                    fenced += self._doubt(row, proof, now)
+                    row.death_proof, row.death_proof_at = proof, now
+            return fenced
+
+    def _doubt(self, row: JobRow, reason: str, now: datetime) -> int:
+        if row.accepted_attempt is not None:
+            return fall_back_on_evidence(row, now)
+        return move(row, Move.DOUBT, reason=reason)
+
+    def _transport_of(self, row: JobRow) -> str | None:
+        worker = self._state.workers.get(row.worker_id or "")
+        return worker[0].transport if worker else None
+
+    def doubts(self, transport: str, limit: int) -> Sequence[Doubt]:
+        with self._state.transaction():
+            doubted = [
+                row
+                for row in sorted(self._state.jobs.values(), key=lambda row: row.id)
+                if row.state == JobState.IN_DOUBT and row.death_proof and self._transport_of(row) == transport
+            ]
+            return [self._describe(row, transport) for row in doubted[:limit]]
+
+    def _describe(self, row: JobRow, transport: str) -> Doubt:
+        assert row.death_proof_at is not None
+        sent = [r for r in self._state.jobs_of(row.mailout_id) if r.state == JobState.SENT]
+        sent.sort(key=lambda r: r.id)
+        before = [r for r in sent if r.id < row.id][-NEIGHBOURS:]
+        behind = [r for r in sent if r.id > row.id][:NEIGHBOURS]
+        silent = sum(r.send_event_at is None for r in before + behind)
+        later = self._later_event(row.death_proof_at)
+        return Doubt(row.id, row.attempt, row.mailout_id, transport, row.death_proof_at, silent, later)
+
+    def _later_event(self, moment: datetime) -> bool:
+        """Whether a letter claimed after ``moment`` has its Send event."""
+        for event, job_id, received_at in self._state.events:
+            if job_id is not None and event.kind == EventKind.SENT and received_at > moment:
+                claimed_at = self._state.jobs[job_id].claimed_at
+                if claimed_at is not None and claimed_at > moment:
+                    return True
+        return False
+
+    def prove_absence(self, refs: Sequence[JobRef], proof: str) -> int:
+        moved = 0
+        with self._state.transaction() as now:
+            for job_id, attempt in refs:
+                row = self._state.jobs.get(job_id)
+                if row is None or (row.attempt, row.state) != (attempt, JobState.IN_DOUBT):
+                    continue
+                if row.death_proof is not None:
+                    moved += self._absent(row, proof, now)
+        return moved
+
+    def _absent(self, row: JobRow, proof: str, now: datetime) -> int:
+        archive(self._state, row, "absent", proof)
+        changes = {"due_at": now, "reason": proof, "absence_proof": proof}
+        return reschedule(self._state, row, Move.ABSENCE, now, **changes)
+
+    # -- an operator's word --------------------------------------------------------------------
+
+    def resolve(self, job_ids: Sequence[str], *, sent: bool, actor: str, note: str) -> int:  # noqa: ARG002 (the audit log here is short)
+        moved = 0
+        word = f"the word of {actor}"
+        with self._state.transaction() as now:
+            for row in self._in_states(job_ids, {JobState.IN_DOUBT}):
+                if sent:
+                    moved += move(row, Move.ACCEPT, settled_at=now, code=None, reason=word)
+                else:
+                    row.death_proof, row.death_proof_at = word, now
+                    moved += self._absent(row, word, now)
+                self._state.audit.append((actor, "resolve", row.id))
+        return moved
+
+    def retry(self, job_ids: Sequence[str], actor: str) -> int:
+        moved = 0
+        with self._state.transaction() as now:
+            for row in self._in_states(job_ids, {JobState.DEAD, JobState.FAILED}):
+                if row.state == JobState.FAILED:
+                    archive(self._state, row, "failed")
+                moved += reschedule(self._state, row, Move.RETRY, now, due_at=now, tries=0)
+                self._state.audit.append((actor, "retry", row.id))
+        return moved
+
+    def _in_states(self, job_ids: Sequence[str], states: set[JobState]) -> list[JobRow]:
+        known = [self._state.jobs[i] for i in dict.fromkeys(job_ids) if i in self._state.jobs]
+        return [row for row in known if row.state in states]
+
+    # -- a store that went back in time ----------------------------------------------------------
+
+    def halt(self, reason: str) -> None:
+        with self._state.transaction():
+            self._state.halted = reason
+
+    def adopt(self, fingerprint: str | None, claim_seq: int, actor: str) -> int:
+        why = "the database was restored or copied"
+        s = self._state
+        with s.transaction() as now:
+            for entry in s.mailouts.values():
+                m = entry.mailout
+                if m.status == MailoutStatus.READY or m.phase == Phase.PLANNING:
+                    entry.mailout = replace(m, paused=True, reason=why)
+            doubted = sum(self._adopt_job(row, why, now) for row in s.jobs.values())
+            s.halted, s.fingerprint = None, fingerprint
+            s.claim_seq = max(s.claim_seq, claim_seq)
+            s.audit.append((actor, "adopt", "ledger"))
+            return doubted
+
+    def _adopt_job(self, row: JobRow, why: str, now: datetime) -> int:
+        if row.state not in (JobState.SCHEDULED, JobState.SENDING, JobState.IN_DOUBT):
+            return 0
+        row.death_proof = row.death_proof_at = None
+        new_doubt = row.state != JobState.IN_DOUBT
+        row.attempt += ADOPTED_ATTEMPTS
+        if row.accepted_attempt is not None:
+            fall_back_on_evidence(row, now)
+            return 0
+        row.state, row.reason = JobState.IN_DOUBT, why
+        return int(new_doubt)
+
+
+def _claimed_job(row: JobRow) -> ClaimedJob:
+    assert row.claimed_at is not None
+    return ClaimedJob(
+        row.id, row.mailout_id, row.attempt, row.tries, row.recipient, dict(row.fields), row.claimed_at
+    )

@@ -1,0 +1,182 @@
+"""Mailouts in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from sendonce.adapters.stores.memory.arrows import move
+from sendonce.adapters.stores.memory.state import JobRow, MailoutRow, State
+from sendonce.domain.ids import time_ordered_ids
+from sendonce.domain.jobs import JobState, Move
+from sendonce.domain.letters import Letter
+from sendonce.domain.mailouts import Mailout, MailoutStatus, Phase, PlanProgress
+from sendonce.domain.subscribers import Subscriber, SubscriberStatus
+from sendonce.errors import NotFound
+
+PLANNER_LEASE = timedelta(seconds=30)
+
+
+class MemoryMailouts:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def create(self, tenant_id: str, name: str, source: str, letter: Letter, *, draft: bool) -> Mailout:
+        with self._state.transaction() as now:
+            mailout = Mailout(
+                id=self._state.new_id(now),
+                tenant_id=tenant_id,
+                letter_id=self._state.new_id(now),
+                name=name,
+                source=source,
+                status=MailoutStatus.DRAFT if draft else MailoutStatus.READY,
+                phase=None,
+                paused=False,
+                cancelled=False,
+                reason=None,
+                created_at=now,
+                started_at=None,
+                sent_at=None,
+            )
+            self._state.mailouts[mailout.id] = MailoutRow(mailout, letter)
+            return mailout
+
+    def get(self, mailout_id: str) -> Mailout | None:
+        with self._state.transaction():
+            entry = self._state.mailouts.get(mailout_id)
+            return entry.mailout if entry else None
+
+    def letter(self, mailout_id: str) -> Letter:
+        with self._state.transaction():
+            if mailout_id not in self._state.mailouts:
+                raise NotFound(
+                    f"There is no mailout {mailout_id}: 'sendonce mailout list' shows what there is."
+                )
+            return self._state.mailouts[mailout_id].letter
+
+    def all(self, limit: int = 100) -> Sequence[Mailout]:
+        with self._state.transaction():
+            every = [entry.mailout for entry in self._state.mailouts.values()]
+            return sorted(every, key=lambda m: (m.created_at, m.id), reverse=True)[:limit]
+
+    def with_status(self, status: MailoutStatus) -> Sequence[Mailout]:
+        with self._state.transaction():
+            every = [entry.mailout for entry in self._state.mailouts.values()]
+            return sorted((m for m in every if m.status == status), key=lambda m: m.id)
+
+    def _with(self, mailout_id: str, *statuses: MailoutStatus) -> MailoutRow | None:
+        entry = self._state.mailouts.get(mailout_id)
+        return entry if entry is not None and entry.mailout.status in statuses else None
+
+    # -- starting and planning -----------------------------------------------------------------
+
+    def start(self, mailout_id: str) -> bool:
+        with self._state.transaction() as now:
+            entry = self._with(mailout_id, MailoutStatus.READY)
+            if entry is None:
+                return False
+            m = entry.mailout
+            reason = m.reason if m.paused else None
+            entry.mailout = replace(
+                m, status=MailoutStatus.SENDING, phase=Phase.PLANNING, started_at=now, reason=reason
+            )
+            return True
+
+    def stop_before_first(self, mailout_id: str, reason: str) -> bool:
+        with self._state.transaction():
+            entry = self._with(mailout_id, MailoutStatus.SENDING)
+            if entry is None or entry.mailout.phase != Phase.PLANNING or self._state.jobs_of(mailout_id):
+                return False
+            entry.mailout = replace(
+                entry.mailout, status=MailoutStatus.READY, phase=None, started_at=None, reason=reason
+            )
+            return True
+
+    def plan_chunk(self, mailout_id: str, planner: str, size: int) -> PlanProgress | None:
+        with self._state.transaction() as now:
+            entry = self._with(mailout_id, MailoutStatus.SENDING)
+            if entry is None or entry.mailout.phase != Phase.PLANNING:
+                return None
+            if entry.planner not in (None, planner) and entry.planner_until and entry.planner_until >= now:
+                return None
+            entry.planner, entry.planner_until = planner, now + PLANNER_LEASE
+            people = self._next_people(entry, size)
+            added = self._add_jobs(entry.mailout, people, now)
+            if people:
+                entry.plan_cursor = people[-1][0]
+            finished = len(people) < size
+            if finished:
+                entry.mailout = replace(entry.mailout, phase=Phase.RUNNING)
+            return PlanProgress(added, finished)
+
+    def _next_people(self, entry: MailoutRow, size: int) -> list[tuple[str, Subscriber]]:
+        if entry.mailout.cancelled:
+            return []
+        waiting = sorted(
+            (key, person)
+            for (tenant_id, key), person in self._state.subscribers.items()
+            if tenant_id == entry.mailout.tenant_id
+            and key > entry.plan_cursor
+            and person.status == SubscriberStatus.ACTIVE
+        )
+        return waiting[:size]
+
+    def _add_jobs(self, mailout: Mailout, people: list[tuple[str, Subscriber]], now: datetime) -> int:
+        planned = {row.recipient_key for row in self._state.jobs_of(mailout.id)}
+        new = [(key, person) for key, person in people if key not in planned]
+        ids = time_ordered_ids(len(new), int(now.timestamp() * 1000))
+        for job_id, (key, person) in zip(ids, new, strict=True):
+            fields = {**person.attributes, **({"name": person.name} if person.name else {})}
+            suppressed = self._state.suppression_of(mailout.tenant_id, key) is not None
+            state = JobState.SKIPPED if suppressed else JobState.SCHEDULED
+            row = JobRow(job_id, mailout.tenant_id, mailout.id, person.email, key, state, now, fields)
+            row.reason = "suppressed" if suppressed else None
+            self._state.jobs[job_id] = row
+        return len(new)
+
+    # -- pausing, cancelling, finishing --------------------------------------------------------
+
+    def set_paused(self, mailout_id: str, paused: bool) -> bool:
+        with self._state.transaction():
+            entry = self._with(mailout_id, MailoutStatus.SENDING)
+            if entry is None or entry.mailout.cancelled:
+                return False
+            entry.mailout = replace(entry.mailout, paused=paused)
+            return True
+
+    def cancel(self, mailout_id: str) -> bool:
+        with self._state.transaction():
+            entry = self._with(mailout_id, MailoutStatus.DRAFT, MailoutStatus.READY, MailoutStatus.SENDING)
+            if entry is None or entry.mailout.cancelled:
+                return False
+            entry.mailout = replace(entry.mailout, cancelled=True, reason="cancelled")
+            if entry.mailout.started_at is None:
+                entry.mailout = replace(entry.mailout, status=MailoutStatus.FAILED, phase=Phase.OVER)
+            self._state.audit.append(("operator", "cancel", mailout_id))
+            return True
+
+    def cancel_chunk(self, mailout_id: str, size: int) -> int:
+        with self._state.transaction() as now:
+            entry = self._state.mailouts.get(mailout_id)
+            if entry is None or not entry.mailout.cancelled:
+                return 0
+            waiting = [row for row in self._state.jobs_of(mailout_id) if row.state == JobState.SCHEDULED]
+            return sum(move(row, Move.SKIP, reason="cancelled", settled_at=now) for row in waiting[:size])
+
+    def complete(self, mailout_id: str) -> MailoutStatus | None:
+        with self._state.transaction() as now:
+            entry = self._with(mailout_id, MailoutStatus.SENDING)
+            if entry is None or entry.mailout.phase != Phase.RUNNING:
+                return None
+            states = {row.state for row in self._state.jobs_of(mailout_id)}
+            if states & {JobState.SCHEDULED, JobState.SENDING}:
+                return None
+            nothing_left = (states or entry.mailout.cancelled) and not states & {
+                JobState.SENT,
+                JobState.IN_DOUBT,
+            }
+            status = MailoutStatus.FAILED if nothing_left else MailoutStatus.SENT
+            entry.mailout = replace(entry.mailout, status=status, phase=Phase.OVER, sent_at=now)
+            self._state.outbox.append(("mailout.report", {"mailout_id": mailout_id, "status": str(status)}))
+            return status

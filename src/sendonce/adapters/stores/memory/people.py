@@ -1,0 +1,171 @@
+"""Subscribers and suppressions in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from sendonce.adapters.stores.memory.state import State
+from sendonce.domain.addresses import Address, suppression_key
+from sendonce.domain.subscribers import ImportCounts, NewSubscriber, Subscriber, SubscriberStatus
+from sendonce.domain.suppressions import EVERYBODY, GRAVITY, Suppression, SuppressionReason
+
+
+class MemorySubscribers:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def upsert(self, tenant_id: str, people: Sequence[NewSubscriber]) -> ImportCounts:
+        unique = {person.address.key: person for person in people}
+        with self._state.transaction() as now:
+            counts = ImportCounts(unchanged=len(people) - len(unique))
+            for person in unique.values():
+                counts += self._upsert_one(tenant_id, person, now)
+            return counts
+
+    def _upsert_one(self, tenant_id: str, person: NewSubscriber, now: datetime) -> ImportCounts:
+        place = (tenant_id, person.address.key)
+        known = self._state.subscribers.get(place)
+        if known is None:
+            self._state.subscribers[place] = Subscriber(
+                id=self._state.new_id(now),
+                tenant_id=tenant_id,
+                email=person.address.text,
+                name=person.name,
+                attributes=dict(person.attributes),
+                status=self._first_status(tenant_id, person.address.key),
+                bounce_type=None,
+                bounce_subtype=None,
+                status_updated_at=None,
+                created_at=now,
+            )
+            return ImportCounts(inserted=1)
+        fresh = replace(known, name=person.name or known.name, attributes=dict(person.attributes))
+        self._state.subscribers[place] = fresh
+        return ImportCounts(unchanged=1) if fresh == known else ImportCounts(updated=1)
+
+    def _first_status(self, tenant_id: str, address_key: str) -> SubscriberStatus:
+        """The suppressed come in as bounced or unsubscribed, never as active."""
+        key = suppression_key(address_key, self._state.pepper)
+        found = [self._state.suppressions.get((key, scope)) for scope in (tenant_id, EVERYBODY)]
+        reasons = {suppression.reason for suppression in found if suppression}
+        if not reasons:
+            return SubscriberStatus.ACTIVE
+        only_bounces = reasons == {SuppressionReason.BOUNCE}
+        return SubscriberStatus.BOUNCED if only_bounces else SubscriberStatus.UNSUBSCRIBED
+
+    def all(
+        self, tenant_id: str, *, status: SubscriberStatus | None = None, after: str = "", limit: int = 1000
+    ) -> Sequence[Subscriber]:
+        with self._state.transaction():
+            people = sorted(
+                (key, person)
+                for (tenant, key), person in self._state.subscribers.items()
+                if tenant == tenant_id and key > after and status in (None, person.status)
+            )
+            return [person for _, person in people[:limit]]
+
+    def find(self, tenant_id: str, address: Address) -> Subscriber | None:
+        with self._state.transaction():
+            return self._state.subscribers.get((tenant_id, address.key))
+
+    def count(self, tenant_id: str) -> dict[str, int]:
+        with self._state.transaction():
+            statuses = [str(p.status) for (t, _), p in self._state.subscribers.items() if t == tenant_id]
+            return {status: statuses.count(status) for status in set(statuses)}
+
+
+class MemorySuppressions:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def add(self, scope: str, address: Address, reason: SuppressionReason, note: str | None = None) -> bool:
+        with self._state.transaction() as now:
+            return suppress(self._state, scope, address, reason, note, now)
+
+    def remove(self, scope: str, address: Address, actor: str) -> bool:
+        with self._state.transaction():
+            key = suppression_key(address.key, self._state.pepper)
+            removed = self._state.suppressions.pop((key, scope), None)
+            if removed is None:
+                return False
+            self._state.audit.append((actor, "unsuppress", address.text))
+            return True
+
+    def covers(self, tenant_id: str, address: Address) -> Suppression | None:
+        with self._state.transaction():
+            return self._state.suppression_of(tenant_id, address.key)
+
+    def all(self, *, after: tuple[str, str] = ("", ""), limit: int = 1000) -> Sequence[Suppression]:
+        with self._state.transaction():
+            places = sorted(place for place in self._state.suppressions if place > after)
+            return [self._state.suppressions[place] for place in places[:limit]]
+
+    def unsubscribe(self, job_id: str) -> str | None:
+        with self._state.transaction() as now:
+            job = self._state.jobs.get(job_id)
+            if job is None:
+                return None
+            address = Address(job.recipient, job.recipient_key)
+            reason = SuppressionReason.UNSUBSCRIBED
+            suppress(self._state, job.tenant_id, address, reason, f"job {job_id}", now)
+            lower_status(self._state, job.tenant_id, job.recipient_key, SubscriberStatus.UNSUBSCRIBED, now)
+            return job.recipient
+
+    def resubscribe(self, job_id: str) -> str | None:
+        with self._state.transaction() as now:
+            job = self._state.jobs.get(job_id)
+            if job is None:
+                return None
+            place = (suppression_key(job.recipient_key, self._state.pepper), job.tenant_id)
+            known = self._state.suppressions.get(place)
+            if known is not None and known.reason == SuppressionReason.UNSUBSCRIBED:
+                del self._state.suppressions[place]
+                self._reactivate(job.tenant_id, job.recipient_key, now)
+            return job.recipient
+
+    def _reactivate(self, tenant_id: str, address_key: str, now: datetime) -> None:
+        person = self._state.subscribers.get((tenant_id, address_key))
+        if person and person.status == SubscriberStatus.UNSUBSCRIBED and person.bounce_type is None:
+            back = replace(person, status=SubscriberStatus.ACTIVE, status_updated_at=now)
+            self._state.subscribers[tenant_id, address_key] = back
+
+
+def suppress(
+    state: State,
+    scope: str,
+    address: Address,
+    reason: SuppressionReason,
+    note: str | None,
+    now: datetime,
+) -> bool:
+    """Add a suppression; a graver reason replaces a lighter one."""
+    place = (suppression_key(address.key, state.pepper), scope)
+    known = state.suppressions.get(place)
+    if known is None:
+        state.suppressions[place] = Suppression(place[0], scope, address.text, reason, note, now)
+        return True
+    if GRAVITY[known.reason] < GRAVITY[reason]:
+        state.suppressions[place] = replace(known, reason=reason, note=note)
+    return False
+
+
+def lower_status(
+    state: State,
+    tenant_id: str,
+    address_key: str,
+    status: SubscriberStatus,
+    now: datetime,
+    bounce: tuple[str, str | None] | None = None,
+) -> None:
+    """active → bounced → unsubscribed, never back up."""
+    person = state.subscribers.get((tenant_id, address_key))
+    if person is None:
+        return
+    if bounce is not None:
+        person = replace(person, bounce_type=bounce[0], bounce_subtype=bounce[1])
+    ladder = [SubscriberStatus.ACTIVE, SubscriberStatus.BOUNCED, SubscriberStatus.UNSUBSCRIBED]
+    if ladder.index(person.status) < ladder.index(status):
+        person = replace(person, status=status, status_updated_at=now)
+    state.subscribers[tenant_id, address_key] = person

@@ -1,0 +1,131 @@
+"""What the store in memory remembers: rows in dictionaries, one lock, one clock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from threading import RLock
+from typing import Any
+
+from sendonce.domain.addresses import suppression_key
+from sendonce.domain.events import DeliveryEvent
+from sendonce.domain.ids import time_ordered_id
+from sendonce.domain.jobs import Job, JobState
+from sendonce.domain.letters import Letter
+from sendonce.domain.mailouts import Mailout, MailoutStatus, Phase
+from sendonce.domain.subscribers import Subscriber
+from sendonce.domain.suppressions import EVERYBODY, Suppression
+from sendonce.domain.workers import WorkerRecord
+
+
+@dataclass(slots=True)
+class JobRow:
+    """A message job that can be moved. ``as_job`` gives the value that leaves the store."""
+
+    id: str
+    tenant_id: str
+    mailout_id: str
+    recipient: str
+    recipient_key: str
+    state: JobState
+    due_at: datetime
+    fields: dict[str, Any]
+    attempt: int = 0
+    tries: int = 0
+    accepted_attempt: int | None = None
+    claim_token: str | None = None
+    reason: str | None = None
+    code: str | None = None
+    message_id: str | None = None
+    worker_id: str | None = None
+    claimed_at: datetime | None = None
+    settled_at: datetime | None = None
+    death_proof: str | None = None
+    death_proof_at: datetime | None = None
+    absence_proof: str | None = None
+    send_event_at: datetime | None = None
+    delivered_at: datetime | None = None
+    bounced_at: datetime | None = None
+    complained_at: datetime | None = None
+    rejected_at: datetime | None = None
+    duplicate_at: datetime | None = None
+
+    def as_job(self) -> Job:
+        return Job(**{f.name: getattr(self, f.name) for f in fields(Job)})
+
+
+@dataclass(slots=True)
+class MailoutRow:
+    mailout: Mailout
+    letter: Letter
+    plan_cursor: str = ""
+    planner: str | None = None
+    planner_until: datetime | None = None
+
+    @property
+    def claimable(self) -> bool:
+        m = self.mailout
+        running = m.status == MailoutStatus.SENDING and m.phase == Phase.RUNNING
+        return running and not m.paused and not m.cancelled
+
+
+@dataclass(slots=True)
+class Canary:
+    sent_at: datetime
+    message_id: str | None = None
+    event_at: datetime | None = None
+
+
+@dataclass(slots=True)
+class EndedAttempt:
+    job_id: str
+    attempt: int
+    outcome: str
+    death_proof: str | None
+    absence_proof: str | None
+
+
+@dataclass(slots=True)
+class State:
+    clock: Callable[[], datetime]
+    pepper: bytes = field(default_factory=lambda: os.urandom(32))
+    fingerprint: str | None = None
+    claim_seq: int = 0
+    halted: str | None = None
+    jobs: dict[str, JobRow] = field(default_factory=dict)
+    attempts: list[EndedAttempt] = field(default_factory=list)
+    mailouts: dict[str, MailoutRow] = field(default_factory=dict)
+    subscribers: dict[tuple[str, str], Subscriber] = field(default_factory=dict)
+    suppressions: dict[tuple[str, str], Suppression] = field(default_factory=dict)
+    events: list[tuple[DeliveryEvent, str | None, datetime]] = field(default_factory=list)
+    workers: dict[str, tuple[WorkerRecord, str | None]] = field(default_factory=dict)
+    permits: dict[tuple[str, str], tuple[int, datetime]] = field(default_factory=dict)
+    canaries: dict[str, Canary] = field(default_factory=dict)
+    outbox: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    audit: list[tuple[str, str, str]] = field(default_factory=list)
+    ledger_id: str = ""
+    _lock: RLock = field(default_factory=RLock)
+
+    def __post_init__(self) -> None:
+        self.ledger_id = self.new_id(self.clock())
+
+    @contextmanager
+    def transaction(self) -> Iterator[datetime]:
+        """One caller at a time; gives the store's time. Who may refuse, refuses before the first change."""
+        with self._lock:
+            yield self.clock()
+
+    @staticmethod
+    def new_id(now: datetime) -> str:
+        return time_ordered_id(int(now.timestamp() * 1000))
+
+    def jobs_of(self, mailout_id: str) -> list[JobRow]:
+        return [row for row in self.jobs.values() if row.mailout_id == mailout_id]
+
+    def suppression_of(self, tenant_id: str, address_key: str) -> Suppression | None:
+        """The suppression that denies this address, the global one first."""
+        key = suppression_key(address_key, self.pepper)
+        return self.suppressions.get((key, EVERYBODY)) or self.suppressions.get((key, tenant_id))

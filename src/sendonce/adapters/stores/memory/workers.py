@@ -1,0 +1,90 @@
+"""Workers, their shares of the sending rate, and canaries, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from sendonce.adapters.stores.memory.state import Canary, State
+from sendonce.domain.jobs import JobState
+from sendonce.domain.pacing import PERMIT_GRACE, PERMIT_LEASE, fair_share
+from sendonce.domain.workers import WorkerRecord
+from sendonce.errors import Refused
+
+
+class MemoryWorkers:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def register(self, worker: WorkerRecord) -> None:
+        with self._state.transaction() as now:
+            self._state.workers[worker.id] = (replace(worker, started_at=now), None)
+
+    def end(self, worker_id: str, how: str) -> None:
+        with self._state.transaction() as now:
+            jobs = self._state.jobs.values()
+            count = sum(row.state == JobState.SENDING and row.worker_id == worker_id for row in jobs)
+            if count:
+                raise Refused(f"Worker {worker_id} still owns {count} jobs: settle them before it ends.")
+            if worker_id in self._state.workers:
+                self._state.workers[worker_id] = (self._state.workers[worker_id][0], how)
+            for (key, holder), (permits, expires) in self._state.permits.items():
+                if holder == worker_id:
+                    self._state.permits[key, holder] = (permits, min(expires, now))
+
+    def open(self) -> Sequence[WorkerRecord]:
+        with self._state.transaction():
+            return [worker for worker, end in self._state.workers.values() if end is None]
+
+
+class MemoryPermits:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def renew(self, key: str, worker_id: str, rate: int, held: int) -> int:
+        with self._state.transaction() as now:
+            others = self._others(key, worker_id, now)
+            may_hold = fair_share(rate, worker_id, others, held)
+            expires = now + timedelta(seconds=PERMIT_LEASE)
+            self._state.permits[key, worker_id] = (max(may_hold, held), expires)
+            return may_hold
+
+    def _others(self, key: str, worker_id: str, now: datetime) -> dict[str, int]:
+        """What the others hold: a lease that ended counts for the grace time."""
+        oldest = now - timedelta(seconds=PERMIT_GRACE)
+        return {
+            holder: permits
+            for (of_key, holder), (permits, expires) in self._state.permits.items()
+            if of_key == key and holder != worker_id and expires >= oldest
+        }
+
+    def release(self, key: str, worker_id: str) -> None:
+        with self._state.transaction() as now:
+            if (key, worker_id) in self._state.permits:
+                permits, _ = self._state.permits[key, worker_id]
+                self._state.permits[key, worker_id] = (permits, now)
+
+
+class MemoryCanaries:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def launch(self, canary_id: str) -> None:
+        with self._state.transaction() as now:
+            self._state.canaries[canary_id] = Canary(now)
+
+    def accepted(self, canary_id: str, message_id: str) -> None:
+        with self._state.transaction():
+            if canary_id in self._state.canaries:
+                self._state.canaries[canary_id].message_id = message_id
+
+    def last(self) -> tuple[datetime, bool] | None:
+        with self._state.transaction():
+            accepted = [c for c in self._state.canaries.values() if c.message_id is not None]
+            newest = max(accepted, key=lambda c: c.sent_at, default=None)
+            return (newest.sent_at, newest.event_at is not None) if newest else None
+
+    def returned_since(self, moment: datetime) -> bool:
+        with self._state.transaction():
+            return any(c.sent_at > moment and c.event_at for c in self._state.canaries.values())

@@ -1,0 +1,363 @@
+"""The tables, once for SQLite and PostgreSQL. Migrations are written from them (see migrations/)."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    DateTime,
+    Dialect,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB, UUID
+from sqlalchemy.types import TypeDecorator
+
+# The newest migration. Compared with the database at every start, without importing Alembic.
+HEAD = "0001"
+
+metadata = MetaData()
+
+SQLITE_TIME = "%Y-%m-%d %H:%M:%S.%f"
+
+
+class Moment(TypeDecorator[datetime]):
+    """A point in time in UTC: timestamptz on PostgreSQL, sortable text on SQLite."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> Any:
+        return dialect.type_descriptor(Text() if dialect.name == "sqlite" else DateTime(timezone=True))
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
+        if value is None or dialect.name != "sqlite":
+            return value
+        return value.astimezone(UTC).strftime(SQLITE_TIME)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:  # noqa: ARG002 (SQLAlchemy's signature)
+        if value is None:
+            return None
+        if isinstance(value, str):
+            return datetime.strptime(value, SQLITE_TIME).replace(tzinfo=UTC)
+        assert isinstance(value, datetime)
+        return value.astimezone(UTC)
+
+
+class _Identifier(TypeDecorator[str]):
+    """A UUID in its usual spelling, so that both databases and both kinds of SQL show the same text.
+
+    Text from outside that is no UUID names no row. PostgreSQL would refuse the whole statement, so it
+    gets the nil UUID instead, which is never issued.
+    """
+
+    impl = Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> Any:
+        return dialect.type_descriptor(Text() if dialect.name == "sqlite" else UUID(as_uuid=False))
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        if value is None or dialect.name == "sqlite" or _UUID.fullmatch(value):
+            return value
+        return "00000000-0000-0000-0000-000000000000"
+
+
+_UUID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+Identifier = _Identifier()
+Document = JSON().with_variant(JSONB(), "postgresql")
+
+
+def _id(*args: Any, **kwargs: Any) -> Column[str]:
+    return Column("id", Identifier, *args, primary_key=True, **kwargs)
+
+
+def _tenant() -> Column[str]:
+    return Column("tenant_id", Text, ForeignKey("tenants.id"), nullable=False)
+
+
+def _moment(name: str, **kwargs: Any) -> Column[datetime]:
+    return Column(name, Moment, **kwargs)
+
+
+def _flag(name: str) -> Column[bool]:
+    return Column(name, Boolean, nullable=False, server_default=text("false"))
+
+
+ledger = Table(
+    "ledger",
+    metadata,
+    Column("one", Integer, primary_key=True),
+    Column("ledger_id", Identifier, nullable=False),
+    # Keys the hashes of suppressed addresses. It lives here and not in a setting: losing it would
+    # make every suppressed address look new.
+    Column("pepper", LargeBinary, nullable=False),
+    Column("fingerprint", Text),
+    Column("claim_seq", BigInteger, nullable=False, server_default=text("0")),
+    Column("halted", Text),
+    _moment("created_at", nullable=False),
+    CheckConstraint("one = 1", name="ledger_has_one_row"),
+)
+
+tenants = Table(
+    "tenants",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    _moment("created_at", nullable=False),
+)
+
+subscribers = Table(
+    "subscribers",
+    metadata,
+    _id(),
+    _tenant(),
+    Column("email", Text, nullable=False),
+    Column("address_key", Text, nullable=False),
+    Column("suppression_key", Text, nullable=False),
+    Column("from_name", Text),
+    Column("attributes", Document, nullable=False),
+    Column("status", Text, nullable=False, server_default="active"),
+    Column("bounce_type", Text),
+    Column("bounce_subtype", Text),
+    _moment("status_updated_at"),
+    _moment("created_at", nullable=False),
+    _moment("updated_at", nullable=False),
+    UniqueConstraint("tenant_id", "address_key", name="subscribers_once"),
+    CheckConstraint("status IN ('active', 'unsubscribed', 'bounced')", name="subscribers_status"),
+)
+
+letters = Table(
+    "letters",
+    metadata,
+    _id(),
+    _tenant(),
+    Column("subject", Text, nullable=False),
+    Column("preheader", Text, nullable=False),
+    Column("from_name", Text),
+    Column("html", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    _moment("created_at", nullable=False),
+)
+
+mailouts = Table(
+    "mailouts",
+    metadata,
+    _id(),
+    _tenant(),
+    Column("letter_id", Identifier, ForeignKey("letters.id"), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("phase", Text),
+    Column("reason", Text),
+    _flag("paused"),
+    _flag("cancelled"),
+    # The last address planned; the planner's lease may expire by age, for planning touches nothing outside.
+    Column("plan_cursor", Text, nullable=False, server_default=""),
+    Column("planner", Text),
+    _moment("planner_until"),
+    Column("key_version", Integer, nullable=False, server_default=text("1")),
+    _moment("created_at", nullable=False),
+    _moment("updated_at", nullable=False),
+    _moment("started_at"),
+    _moment("sent_at"),
+    CheckConstraint("status IN ('draft', 'ready', 'sending', 'sent', 'failed')", name="mailouts_status"),
+    CheckConstraint("phase IN ('planning', 'running', 'over')", name="mailouts_phase"),
+    Index("mailouts_open", "status", "id"),
+)
+
+message_jobs = Table(
+    "message_jobs",
+    metadata,
+    _id(),
+    _tenant(),
+    Column("mailout_id", Identifier, ForeignKey("mailouts.id"), nullable=False),
+    Column("recipient", Text, nullable=False),
+    Column("recipient_key", Text, nullable=False),
+    Column("suppression_key", Text, nullable=False),
+    Column("fields", Document, nullable=False),
+    Column("state", Text, nullable=False, server_default="scheduled"),
+    Column("attempt", Integer, nullable=False, server_default=text("0")),
+    Column("tries", Integer, nullable=False, server_default=text("0")),
+    _moment("due_at", nullable=False),
+    Column("code", Text),
+    Column("reason", Text),
+    Column("message_id", Text),
+    # The newest attempt that is proven to be accepted; an operator's word is no such proof.
+    Column("accepted_attempt", Integer),
+    Column("worker_id", Identifier),
+    Column("claim_token", Text),
+    _moment("claimed_at"),
+    _moment("settled_at"),
+    Column("death_proof", Text),
+    _moment("death_proof_at"),
+    Column("absence_proof", Text),
+    _moment("send_event_at"),
+    _moment("delivered_at"),
+    _moment("bounced_at"),
+    _moment("complained_at"),
+    _moment("rejected_at"),
+    _moment("duplicate_at"),
+    # The rule that gives the product its name: one row for a recipient of a mailout, ever.
+    UniqueConstraint("mailout_id", "recipient_key", name="message_jobs_once"),
+    CheckConstraint(
+        "state IN ('scheduled', 'sending', 'sent', 'failed', 'skipped', 'dead', 'in_doubt')",
+        name="message_jobs_state",
+    ),
+    Index(
+        "message_jobs_scheduled",
+        "mailout_id",
+        "due_at",
+        "id",
+        sqlite_where=text("state = 'scheduled'"),
+        postgresql_where=text("state = 'scheduled'"),
+    ),
+    Index(
+        "message_jobs_sending",
+        "mailout_id",
+        "worker_id",
+        sqlite_where=text("state = 'sending'"),
+        postgresql_where=text("state = 'sending'"),
+    ),
+    Index(
+        "message_jobs_in_doubt",
+        "mailout_id",
+        "id",
+        sqlite_where=text("state = 'in_doubt'"),
+        postgresql_where=text("state = 'in_doubt'"),
+    ),
+)
+
+# Attempts that did not end the job. The current one lives in the job's own row.
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("job_id", Identifier, ForeignKey("message_jobs.id"), primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("worker_id", Identifier),
+    _moment("claimed_at"),
+    _moment("ended_at", nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("code", Text),
+    Column("reason", Text),
+    Column("death_proof", Text),
+    Column("absence_proof", Text),
+)
+
+workers = Table(
+    "workers",
+    metadata,
+    _id(),
+    Column("name", Text, nullable=False),
+    Column("transport", Text, nullable=False),
+    Column("lock_domain", Text, nullable=False),
+    Column("lock_file", Text, nullable=False),
+    Column("inode", BigInteger, nullable=False),
+    Column("boot_id", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("pid", Integer, nullable=False),
+    _moment("started_at", nullable=False),
+    _moment("ended_at"),
+    Column("end", Text),
+    Index(
+        "workers_open",
+        "lock_domain",
+        sqlite_where=text("ended_at IS NULL"),
+        postgresql_where=text("ended_at IS NULL"),
+    ),
+)
+
+permits = Table(
+    "permits",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("worker_id", Identifier, primary_key=True),
+    Column("permits", Integer, nullable=False),
+    _moment("expires_at", nullable=False),
+)
+
+# One row a key, locked while its permits are shared out.
+permit_keys = Table("permit_keys", metadata, Column("key", Text, primary_key=True))
+
+delivery_events = Table(
+    "delivery_events",
+    metadata,
+    _id(),
+    Column("event_id", Text, nullable=False, unique=True),
+    Column("natural_key", Text, nullable=False, unique=True),
+    Column("kind", Text, nullable=False),
+    Column("verdict", Text, nullable=False),
+    Column("job_id", Identifier),
+    Column("attempt", Integer),
+    Column("message_id", Text),
+    Column("recipient", Text),
+    Column("bounce_type", Text),
+    Column("bounce_subtype", Text),
+    Column("code", Text),
+    Column("reason", Text),
+    _moment("occurred_at", nullable=False),
+    _moment("received_at", nullable=False),
+    Column("raw", Document, nullable=False),
+    Index("delivery_events_received", "received_at"),
+    Index("delivery_events_job", "job_id"),
+)
+
+# The tenant '*' is the whole house: a global suppression.
+suppressions = Table(
+    "suppressions",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("tenant_id", Text, primary_key=True),
+    Column("address", Text),
+    Column("reason", Text, nullable=False),
+    Column("note", Text),
+    _moment("created_at", nullable=False),
+)
+
+canaries = Table(
+    "canaries",
+    metadata,
+    _id(),
+    _moment("sent_at", nullable=False),
+    Column("message_id", Text),
+    _moment("event_at"),
+)
+
+outbox = Table(
+    "outbox",
+    metadata,
+    _id(),
+    Column("topic", Text, nullable=False),
+    Column("body", Document, nullable=False),
+    _moment("created_at", nullable=False),
+    _moment("done_at"),
+    Column("tries", Integer, nullable=False, server_default=text("0")),
+    _moment("due_at", nullable=False),
+    Column("error", Text),
+)
+
+audit_log = Table(
+    "audit_log",
+    metadata,
+    _id(),
+    _moment("at", nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("details", Document, nullable=False),
+)

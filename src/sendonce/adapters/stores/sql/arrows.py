@@ -1,0 +1,120 @@
+"""The arrows of the job state machine as conditional updates, shared by settling and by events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from sendonce.adapters.stores.schema import attempts, mailouts, message_jobs
+from sendonce.domain.jobs import MOVES, Evidence, JobState, Move, weigh_evidence
+
+JOBS = message_jobs.c
+
+
+def lock_mailouts(tx: Connection, job_ids: Iterable[str]) -> None:
+    """Lock the mailouts of these jobs, before any job: whoever makes a job scheduled may have to reopen one.
+
+    Always in the order of the ids, so that two who lock several wait in line and not for each other.
+    SQLite writes one at a time, so there the lock is already held.
+    """
+    ids = sorted(set(job_ids))
+    for start in range(0, len(ids), 500):
+        of_jobs = sa.select(JOBS.mailout_id).where(JOBS.id.in_(ids[start : start + 500]))
+        locked = sa.select(mailouts.c.id).where(mailouts.c.id.in_(of_jobs)).order_by(mailouts.c.id)
+        tx.execute(locked.with_for_update())
+
+
+def lock_job(tx: Connection, job_id: str) -> Row[Any] | None:
+    return tx.execute(sa.select(message_jobs).where(JOBS.id == job_id).with_for_update()).one_or_none()
+
+
+def move(tx: Connection, row: Row[Any], why: Move, target: JobState, changes: dict[str, Any]) -> int:
+    """One conditional arrow; 0 when the job is not where the arrow begins."""
+    update = (
+        message_jobs.update()
+        .where(JOBS.id == row.id, JOBS.attempt == row.attempt, JOBS.state.in_(MOVES[why][0]))
+        .values({"state": target, **changes})
+    )
+    return tx.execute(update).rowcount
+
+
+def back_to_schedule(tx: Connection, row: Row[Any], why: Move, changes: dict[str, Any], now: datetime) -> int:
+    """An arrow that makes a job scheduled: the mailout is reopened, unless it was cancelled."""
+    if reopen_mailout(tx, row.mailout_id, now):
+        return move(tx, row, why, JobState.SCHEDULED, changes)
+    return move(tx, row, why, JobState.SKIPPED, {**changes, "reason": "cancelled", "settled_at": now})
+
+
+def accept(tx: Connection, row: Row[Any], attempt: int, message_id: str | None, now: datetime) -> Evidence:
+    """Evidence that an attempt was accepted: it ends the job, or it is proof of a second copy."""
+    evidence = weigh_evidence(JobState(row.state), row.attempt, row.accepted_attempt, attempt)
+    changes: dict[str, Any] = {}
+    if evidence.second_copy:
+        changes["duplicate_at"] = row.duplicate_at or now
+    if evidence.newest:
+        changes["accepted_attempt"] = attempt
+        changes["message_id"] = message_id
+    elif attempt == row.accepted_attempt:
+        changes["message_id"] = row.message_id or message_id
+    if evidence.ends_the_job or (row.state == JobState.SENT and evidence.newest):
+        changes |= _ended(row, attempt, now)
+    tx.execute(message_jobs.update().where(JOBS.id == row.id).values(**changes))
+    return evidence
+
+
+def fall_back_on_evidence(tx: Connection, row: Row[Any], now: datetime) -> int:
+    """The attempt on the wire was not accepted, but an earlier one is proven to be: the job is sent."""
+    return move(tx, row, Move.ACCEPT, JobState.SENT, _ended(row, row.accepted_attempt, now))
+
+
+def _ended(row: Row[Any], attempt: int, now: datetime) -> dict[str, Any]:
+    return {
+        "state": JobState.SENT,
+        "settled_at": row.settled_at if row.state == JobState.SENT else now,
+        "code": None,
+        "reason": None if attempt == row.attempt else "evidence of an earlier attempt",
+    }
+
+
+def archive_attempt(
+    tx: Connection,
+    row: Row[Any],
+    now: datetime,
+    outcome: str,
+    code: str | None,
+    reason: str | None,
+    absence_proof: str | None = None,
+) -> None:
+    tx.execute(
+        attempts.insert().values(
+            job_id=row.id,
+            attempt=row.attempt,
+            worker_id=row.worker_id,
+            claimed_at=row.claimed_at,
+            ended_at=now,
+            outcome=outcome,
+            code=code,
+            reason=reason,
+            death_proof=row.death_proof,
+            absence_proof=absence_proof,
+        )
+    )
+
+
+def reopen_mailout(tx: Connection, mailout_id: str, now: datetime) -> bool:
+    """Make room for a job that becomes scheduled again: sent → sending. False when it was cancelled.
+
+    The caller holds the mailout's lock.
+    """
+    query = sa.select(mailouts.c.status, mailouts.c.cancelled).where(mailouts.c.id == mailout_id)
+    status, cancelled = tx.execute(query).one()
+    if cancelled:
+        return False
+    if status in ("sent", "failed"):
+        reopened = {"status": "sending", "phase": "running", "sent_at": None, "updated_at": now}
+        tx.execute(mailouts.update().where(mailouts.c.id == mailout_id).values(**reopened))
+    return True

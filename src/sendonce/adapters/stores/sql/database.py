@@ -1,0 +1,176 @@
+"""One database: its connections, its transactions, its clock, and its errors in our words."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import URL, Connection, make_url
+
+from sendonce.adapters.stores.schema import SQLITE_TIME
+from sendonce.errors import StoreLost, Unavailable
+
+# Longer than any of our transactions; a writer that waits longer has met something broken.
+BUSY_TIMEOUT_MS = 30_000
+
+
+class Database:
+    def __init__(self, url: str) -> None:
+        self.url = make_url(url)
+        self.dialect = self.url.get_backend_name()
+        self.engine = _sqlite_engine(self.url) if self.is_sqlite else _postgres_engine(self.url)
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self.dialect == "sqlite"
+
+    @property
+    def sqlite_file(self) -> Path | None:
+        return Path(self.url.database or "") if self.is_sqlite else None
+
+    def fingerprint(self) -> str | None:
+        """Machine and inode of a database file: a copy has others. A server's data cannot be told so."""
+        file = self.sqlite_file
+        if file is None:
+            return None
+        try:
+            machine = Path("/etc/machine-id").read_text(encoding="ascii").strip()
+        except OSError:
+            machine = "unknown"
+        return f"{machine}:{file.stat().st_ino}"
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """One durable transaction. StoreLost when the commit was sent and no answer came."""
+        with self._translated(), self.engine.connect() as connection:
+            if not self.is_sqlite:
+                # A server set to synchronous_commit = off would confirm claims it can still lose.
+                connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
+            else:
+                connection.begin()
+            yield connection
+            try:
+                connection.commit()
+            except sa.exc.DBAPIError as exc:
+                raise StoreLost(f"A commit was not confirmed. {self._explain(exc)}") from exc
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A consistent read that takes no lock."""
+        with self._translated(), self.engine.connect() as connection:
+            connection = connection.execution_options(sendonce_read_only=True)
+            with connection.begin():
+                yield connection
+
+    def now(self, connection: Connection) -> datetime:
+        """The store's clock: the database server's, or for a file the machine's own."""
+        if self.is_sqlite:
+            return datetime.now(UTC)
+        moment = connection.exec_driver_sql("SELECT clock_timestamp()").scalar_one()
+        assert isinstance(moment, datetime)
+        return moment.astimezone(UTC)
+
+    def moment(self, value: datetime) -> Any:
+        """A time as the hot statements want it."""
+        return value.astimezone(UTC).strftime(SQLITE_TIME) if self.is_sqlite else value
+
+    def statement(self, name: str) -> str:
+        """A hot statement: plain SQL in a file of its own, one a dialect where they differ."""
+        return _load_statement(self.dialect, name)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except sa.exc.DBAPIError as exc:
+            raise Unavailable(self._explain(exc)) from exc
+        except sa.exc.TimeoutError as exc:
+            raise Unavailable(f"No free connection to the database: {_short(exc)}.") from exc
+
+    def _explain(self, exc: sa.exc.DBAPIError) -> str:
+        what = _short(exc)
+        where = self.url.render_as_string(hide_password=True)
+        for symptom, fix in _FIXES:
+            if symptom in what.lower():
+                return f"{fix.format(where=where)} (The database said: {what}.)"
+        return f"The database {where} failed: {what}."
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+
+_FIXES = (
+    ("disk is full", "The disk that holds {where} is full: free some space; nothing was lost."),
+    ("no space left", "The disk that holds {where} is full: free some space; nothing was lost."),
+    (
+        "readonly database",
+        "{where} cannot be written: check its permissions and the disk, or set DATABASE_URL.",
+    ),
+    ("read-only", "{where} cannot be written: check its permissions and the disk, or set DATABASE_URL."),
+    (
+        "unable to open database file",
+        "{where} cannot be opened: check that its folder exists and is writable.",
+    ),
+    ("not a database", "{where} is not an SQLite database: set DATABASE_URL to another file."),
+    ("malformed", "{where} is damaged: restore a backup, then run 'sendonce db adopt'."),
+    ("database is locked", "{where} is locked by another program for over 30 s."),
+    ("no such table", "{where} has no sendonce tables: run 'sendonce db upgrade'."),
+    ("does not exist", "{where} lacks something: check DATABASE_URL and run 'sendonce db upgrade'."),
+    ("authentication failed", "{where} refused the user or password: check DATABASE_URL."),
+    ("connection refused", "{where} does not answer: start PostgreSQL or correct DATABASE_URL."),
+    ("could not translate host name", "The host in {where} is unknown: correct DATABASE_URL."),
+    ("failed to resolve host", "The host in {where} is unknown: correct DATABASE_URL."),
+)
+
+
+def _short(exc: Exception) -> str:
+    cause = exc.orig if isinstance(exc, sa.exc.DBAPIError) and exc.orig is not None else exc
+    return " ".join(str(cause).split())[:300]
+
+
+@cache
+def _load_statement(dialect: str, name: str) -> str:
+    folder = files(__package__) / "statements"
+    return (folder / f"{name}.{dialect}.sql").read_text(encoding="utf-8")
+
+
+def _postgres_engine(url: URL) -> sa.Engine:
+    # No prepared statements and no session state: it must work through a transaction pooler.
+    return sa.create_engine(
+        url,
+        pool_size=4,
+        max_overflow=8,
+        pool_pre_ping=False,
+        connect_args={"prepare_threshold": None, "connect_timeout": 10, "application_name": "sendonce"},
+    )
+
+
+def _sqlite_engine(url: URL) -> sa.Engine:
+    engine = sa.create_engine(
+        url, connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000}
+    )
+
+    @sa.event.listens_for(engine, "connect")
+    def _configure(connection: sqlite3.Connection, _record: object) -> None:
+        connection.isolation_level = None  # we say BEGIN ourselves
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        # With NORMAL a power cut undoes commits, and undone claims are letters sent twice.
+        if connection.execute("PRAGMA synchronous").fetchone() != (2,):
+            raise sqlite3.OperationalError("PRAGMA synchronous = FULL did not take effect")
+
+    @sa.event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        read_only = connection.get_execution_options().get("sendonce_read_only", False)
+        connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
+
+    return engine

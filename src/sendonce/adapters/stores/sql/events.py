@@ -1,0 +1,176 @@
+"""Delivery events on SQL: the event's row and its effect share a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from sendonce.adapters.stores.schema import canaries, delivery_events, ledger, message_jobs
+from sendonce.adapters.stores.sql.arrows import accept, lock_job
+from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.rows import new_id
+from sendonce.adapters.stores.sql.suppressions import mark_subscriber, suppress
+from sendonce.domain.addresses import parse_address, suppression_key
+from sendonce.domain.events import MARKS, BounceType, DeliveryEvent, EventKind, EventVerdict
+from sendonce.domain.jobs import JobState, weigh_evidence
+from sendonce.domain.subscribers import DEFAULT_TENANT
+from sendonce.domain.suppressions import SuppressionReason
+from sendonce.errors import BadInput
+
+E = delivery_events.c
+J = message_jobs.c
+
+
+class SqlEvents:
+    def __init__(self, database: Database, pepper: bytes) -> None:
+        self._db = database
+        self._pepper = pepper
+
+    def record(self, event: DeliveryEvent) -> EventVerdict:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            row = self._job_of(tx, event)
+            verdict = _judge(event, row)
+            if not self._keep(tx, event, verdict, row, now):
+                return EventVerdict.DUPLICATE_EVENT
+            if event.canary and event.kind == EventKind.SENT:
+                returned = canaries.update().where(
+                    canaries.c.id == event.canary, canaries.c.event_at.is_(None)
+                )
+                tx.execute(returned.values(event_at=now))
+            if verdict == EventVerdict.QUARANTINED:
+                self._halt(tx, event)
+            elif row is not None and event.attempt is not None:
+                self._apply_to_job(tx, event, row, now)
+            self._apply_to_people(tx, event, row, now)
+            return verdict
+
+    def _job_of(self, tx: Connection, event: DeliveryEvent) -> Row[Any] | None:
+        """The job, locked; None for a letter that is not ours or carries no readable job id."""
+        if event.job_id is None or event.attempt is None or not _is_uuid(event.job_id):
+            return None
+        return lock_job(tx, event.job_id)
+
+    def _keep(
+        self, tx: Connection, event: DeliveryEvent, verdict: EventVerdict, row: Row[Any] | None, now: datetime
+    ) -> bool:
+        """Store the event word for word; False if it is here already, under its id or its natural key."""
+        values = {
+            "id": new_id(now),
+            "event_id": event.event_id,
+            "natural_key": event.natural_key,
+            "kind": event.kind,
+            "verdict": verdict,
+            "job_id": row.id if row is not None else None,
+            "attempt": event.attempt,
+            "message_id": event.message_id,
+            "recipient": event.recipients[0] if event.recipients else None,
+            "bounce_type": event.bounce_type,
+            "bounce_subtype": event.bounce_subtype,
+            "code": event.code,
+            "reason": event.reason,
+            "occurred_at": event.occurred_at,
+            "received_at": now,
+            "raw": event.raw,
+        }
+        insert = _insert_for(self._db)(delivery_events).values(**values).on_conflict_do_nothing()
+        return tx.execute(insert).rowcount == 1
+
+    def _halt(self, tx: Connection, event: DeliveryEvent) -> None:
+        reason = (
+            f"The provider tells of attempt {event.attempt} of job {event.job_id}, which this database never "
+            "issued: it was restored from an older copy. Run 'sendonce db adopt'."
+        )
+        tx.execute(ledger.update().where(ledger.c.halted.is_(None)).values(halted=reason))
+
+    def _apply_to_job(self, tx: Connection, event: DeliveryEvent, row: Row[Any], now: datetime) -> None:
+        # Every event, a Reject too, is proof that the provider had taken this attempt.
+        assert event.attempt is not None
+        accept(tx, row, event.attempt, event.message_id, now)
+        marks = {"send_event_at"} | ({MARKS[event.kind]} if event.kind in MARKS else set())
+        earliest = {name: _earliest(getattr(row, name), event.occurred_at) for name in marks}
+        tx.execute(message_jobs.update().where(J.id == row.id).values(**earliest))
+
+    def _apply_to_people(
+        self, tx: Connection, event: DeliveryEvent, row: Row[Any] | None, now: datetime
+    ) -> None:
+        """A permanent bounce and a complaint end the writing, also for a letter we do not know."""
+        if event.kind == EventKind.BOUNCE and event.bounce_type == BounceType.PERMANENT:
+            reason, status = SuppressionReason.BOUNCE, "bounced"
+            bounce = (str(event.bounce_type), event.bounce_subtype)
+        elif event.kind == EventKind.COMPLAINT:
+            reason, status, bounce = SuppressionReason.COMPLAINT, "unsubscribed", None
+        else:
+            return
+        note = event.reason or event.bounce_subtype
+        if row is not None:
+            suppress(tx, row.suppression_key, row.tenant_id, row.recipient, reason, note, now)
+            mark_subscriber(tx, row.tenant_id, row.recipient_key, status, now, bounce)
+            return
+        for recipient in event.recipients:
+            try:
+                address = parse_address(recipient)
+            except BadInput:
+                continue
+            key = suppression_key(address.key, self._pepper)
+            suppress(tx, key, DEFAULT_TENANT, address.text, reason, note, now)
+            mark_subscriber(tx, DEFAULT_TENANT, address.key, status, now, bounce)
+
+    def all(self, *, job_id: str | None = None, limit: int = 100) -> Sequence[DeliveryEvent]:
+        query = sa.select(delivery_events).order_by(E.received_at.desc(), E.id.desc()).limit(limit)
+        if job_id:
+            query = query.where(E.job_id == job_id)
+        with self._db.reading() as tx:
+            return [_as_event(row) for row in tx.execute(query)]
+
+
+def _judge(event: DeliveryEvent, row: Row[Any] | None) -> EventVerdict:
+    if row is None or event.attempt is None:
+        return EventVerdict.APPLIED if event.canary else EventVerdict.UNKNOWN
+    if event.attempt < 1 or event.attempt > row.attempt:
+        return EventVerdict.QUARANTINED
+    evidence = weigh_evidence(JobState(row.state), row.attempt, row.accepted_attempt, event.attempt)
+    return EventVerdict.DUPLICATE_SEND if evidence.second_copy else EventVerdict.APPLIED
+
+
+def _insert_for(database: Database) -> Any:
+    """INSERT … ON CONFLICT is spelled by each dialect's own construct."""
+    if database.is_sqlite:
+        from sqlalchemy.dialects.sqlite import insert
+    else:
+        from sqlalchemy.dialects.postgresql import insert  # type: ignore[assignment]
+    return insert
+
+
+def _earliest(known: datetime | None, told: datetime) -> datetime:
+    return told if known is None else min(known, told)
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return str(UUID(text)) == text
+    except ValueError:
+        return False
+
+
+def _as_event(row: Row[Any]) -> DeliveryEvent:
+    return DeliveryEvent(
+        event_id=row.event_id,
+        natural_key=row.natural_key,
+        kind=EventKind(row.kind),
+        occurred_at=row.occurred_at,
+        message_id=row.message_id,
+        job_id=row.job_id,
+        attempt=row.attempt,
+        recipients=(row.recipient,) if row.recipient else (),
+        bounce_type=BounceType(row.bounce_type) if row.bounce_type else None,
+        bounce_subtype=row.bounce_subtype,
+        code=row.code,
+        reason=row.reason,
+        raw=row.raw,
+    )

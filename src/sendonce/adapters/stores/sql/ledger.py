@@ -1,0 +1,385 @@
+"""The ledger on SQL: every arrow of the state machine is a conditional update."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from sendonce.adapters.stores.schema import delivery_events, ledger, mailouts, message_jobs, workers
+from sendonce.adapters.stores.sql.arrows import (
+    accept,
+    archive_attempt,
+    back_to_schedule,
+    fall_back_on_evidence,
+    lock_job,
+    lock_mailouts,
+    move,
+)
+from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.rows import insert_audit
+from sendonce.domain.jobs import (
+    ADOPTED_ATTEMPTS,
+    MOVES,
+    ClaimedJob,
+    ClaimRequest,
+    Doubt,
+    JobState,
+    Move,
+    Settlement,
+    Turn,
+)
+from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Refused
+from sendonce.domain.workers import LedgerIdentity
+from sendonce.errors import LedgerRolledBack
+from sendonce.ports import JobRef
+
+JOBS = message_jobs.c
+# How many accepted letters on each side of a doubt must have their Send event.
+NEIGHBOURS = 20
+
+
+class SqlLedger:
+    def __init__(self, database: Database) -> None:
+        self._db = database
+        self._last_served: str | None = None
+
+    # -- what the engine does, many times a second ---------------------------------------------
+
+    def turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> Turn:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            settled = self._settle(tx, settlements, now)
+            if claim is None:
+                return Turn((), 0, settled, 0)
+            open_mailouts = self._open_mailouts(tx)
+            claimed = self._claimed_already(tx, claim) if claim.retry else []
+            skipped = 0
+            if not claimed:
+                claimed, skipped = self._claim(tx, claim, open_mailouts, now)
+            seq = self._next_claim_seq(tx) if claimed else 0
+            return Turn(tuple(claimed), seq, settled, skipped)
+
+    def _claim(
+        self, tx: Connection, claim: ClaimRequest, open_mailouts: list[str], now: datetime
+    ) -> tuple[list[ClaimedJob], int]:
+        claimed: list[ClaimedJob] = []
+        skipped = 0
+        for mailout_id in open_mailouts:
+            wanted = claim.limit - len(claimed)
+            if wanted <= 0:
+                break
+            self._last_served = mailout_id
+            for row in self._claim_from(tx, mailout_id, claim, wanted, now):
+                if row[6] == JobState.SENDING:
+                    claimed.append(_claimed_job(row, now))
+                else:
+                    skipped += 1
+        return claimed, skipped
+
+    def _open_mailouts(self, tx: Connection) -> list[str]:
+        """Mailouts to claim from; the one after the last served comes first, so that all get a share."""
+        rows = tx.exec_driver_sql(self._db.statement("open_mailouts")).fetchall()
+        halted = rows[0][1]
+        if halted:
+            raise LedgerRolledBack(halted)
+        ids = [row[0] for row in rows if row[0] is not None]
+        later = [i for i in ids if self._last_served is not None and i > self._last_served]
+        return later + ids[: len(ids) - len(later)]
+
+    def _claim_from(
+        self, tx: Connection, mailout_id: str, claim: ClaimRequest, limit: int, now: datetime
+    ) -> list[Any]:
+        statement = self._db.statement("claim")
+        if self._db.is_sqlite:
+            values = (limit, self._db.moment(now), mailout_id, claim.worker_id, claim.token)
+            rows = tx.exec_driver_sql(statement, values).fetchall()
+        else:
+            named = {
+                "limit": limit,
+                "now": now,
+                "mailout": mailout_id,
+                "worker": claim.worker_id,
+                "token": claim.token,
+            }
+            rows = tx.exec_driver_sql(statement, named).fetchall()
+        return sorted(rows, key=lambda row: str(row[0]))
+
+    def _claimed_already(self, tx: Connection, claim: ClaimRequest) -> list[ClaimedJob]:
+        """The jobs of a claim whose COMMIT reply was lost."""
+        query = (
+            sa.select(
+                JOBS.id,
+                JOBS.mailout_id,
+                JOBS.attempt,
+                JOBS.tries,
+                JOBS.recipient,
+                JOBS.fields,
+                JOBS.claimed_at,
+            )
+            .where(JOBS.state == "sending", JOBS.worker_id == claim.worker_id)
+            .where(JOBS.claim_token == claim.token)
+            .order_by(JOBS.id)
+        )
+        return [ClaimedJob(*row) for row in tx.execute(query)]
+
+    def _next_claim_seq(self, tx: Connection) -> int:
+        """A number that only rises. A database in which it is lower than outside was rolled back."""
+        if self._db.is_sqlite:
+            bump = "UPDATE ledger SET claim_seq = claim_seq + 1 RETURNING claim_seq"
+            return int(tx.exec_driver_sql(bump).scalar_one())
+        # A sequence and not a row: no claim waits for another worker's commit.
+        return int(tx.exec_driver_sql("SELECT nextval('claim_seq')").scalar_one())
+
+    # -- settling ------------------------------------------------------------------------------
+
+    def _settle(self, tx: Connection, settlements: Sequence[Settlement], now: datetime) -> int:
+        accepted = [s for s in settlements if isinstance(s.outcome, Accepted)]
+        lock_mailouts(tx, [s.job_id for s in settlements if not isinstance(s.outcome, Accepted)])
+        done = self._settle_accepted(tx, accepted, now) if accepted else set()
+        rest = [s for s in settlements if (s.job_id, s.attempt) not in done]
+        return len(done) + sum(self._settle_one(tx, s, now) for s in rest)
+
+    def _settle_accepted(self, tx: Connection, settlements: list[Settlement], now: datetime) -> set[JobRef]:
+        triples = [(s.job_id, s.attempt, _message_id(s)) for s in settlements]
+        statement = self._db.statement("settle_accepted")
+        if self._db.is_sqlite:
+            rows = tx.exec_driver_sql(statement, (self._db.moment(now), json.dumps(triples)))
+        else:
+            jobs, numbers, ids = map(list, zip(*triples, strict=True))
+            rows = tx.exec_driver_sql(
+                statement, {"now": now, "jobs": jobs, "attempts": numbers, "message_ids": ids}
+            )
+        return {(str(row[0]), int(row[1])) for row in rows}
+
+    def _settle_one(self, tx: Connection, settlement: Settlement, now: datetime) -> int:
+        """Everything but the usual: a deferral, a refusal, a doubt, or an outcome that comes late."""
+        row = lock_job(tx, settlement.job_id)
+        if row is None or row.attempt < settlement.attempt:
+            raise LedgerRolledBack(
+                f"Attempt {settlement.attempt} of job {settlement.job_id} was claimed, but this database "
+                "does not know of it: it was restored from an older copy. Run 'sendonce db adopt'."
+            )
+        if isinstance(settlement.outcome, Accepted):
+            return int(accept(tx, row, settlement.attempt, settlement.outcome.message_id, now).ends_the_job)
+        if row.attempt > settlement.attempt:
+            return 0
+        if row.accepted_attempt is not None:
+            return fall_back_on_evidence(tx, row, now)
+        match settlement.outcome:
+            case Deferred():
+                return self._defer(tx, row, settlement, now)
+            case Refused(code, reason):
+                changes = {"code": code, "reason": reason, "settled_at": now}
+                return move(tx, row, Move.REFUSE, JobState.FAILED, changes)
+            case InDoubt(reason):
+                proof = {"death_proof": settlement.death_proof, "death_proof_at": now}
+                changes = {"code": None, "reason": reason, **(proof if settlement.death_proof else {})}
+                return move(tx, row, Move.DOUBT, JobState.IN_DOUBT, changes)
+
+    def _defer(self, tx: Connection, row: Row[Any], settlement: Settlement, now: datetime) -> int:
+        outcome = settlement.outcome
+        assert isinstance(outcome, Deferred)
+        if row.state not in MOVES[Move.DEFER][0]:
+            return 0
+        archive_attempt(tx, row, now, "deferred", outcome.code, outcome.reason)
+        changes: dict[str, Any] = {
+            "tries": row.tries + (0 if outcome.throttle else 1),
+            "code": outcome.code,
+            "reason": outcome.reason,
+        }
+        if settlement.exhausted:
+            return move(tx, row, Move.EXHAUST, JobState.DEAD, {**changes, "settled_at": now})
+        changes["due_at"] = now + timedelta(seconds=settlement.retry_after)
+        return back_to_schedule(tx, row, Move.DEFER, changes, now)
+
+    # -- the dead and the doubted --------------------------------------------------------------
+
+    def sending_of(self, worker_id: str) -> Sequence[JobRef]:
+        query = sa.select(JOBS.id, JOBS.attempt).where(JOBS.state == "sending", JOBS.worker_id == worker_id)
+        with self._db.reading() as tx:
+            return [(row.id, row.attempt) for row in tx.execute(query.order_by(JOBS.id))]
+
+    def oldest_claim(self) -> datetime | None:
+        oldest = sa.select(sa.func.min(JOBS.claimed_at, type_=JOBS.claimed_at.type)).where(
+            JOBS.state == "sending"
+        )
+        with self._db.reading() as tx:
+            return tx.execute(oldest).scalar_one_or_none()
+
+    def fence(self, transport: str, claimed_before: datetime, proof: str) -> int:
+        of_transport = sa.select(workers.c.id).where(workers.c.transport == transport)
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            update = (
+                message_jobs.update()
+                .where(JOBS.state == "sending", JOBS.claimed_at < claimed_before)
+                .where(JOBS.worker_id.in_(of_transport))
+                .values(state=_DOUBTED, reason=proof, death_proof=proof, death_proof_at=now)
+            )
+            return tx.execute(update).rowcount
+
+    def doubts(self, transport: str, limit: int) -> Sequence[Doubt]:
+        query = (
+            sa.select(JOBS.id, JOBS.attempt, JOBS.mailout_id, JOBS.death_proof_at)
+            .join(workers, workers.c.id == JOBS.worker_id)
+            .where(JOBS.state == "in_doubt", JOBS.death_proof.is_not(None))
+            .where(workers.c.transport == transport)
+            .order_by(JOBS.id)
+            .limit(limit)
+        )
+        with self._db.reading() as tx:
+            return [self._doubt(tx, row, transport) for row in tx.execute(query).all()]
+
+    def _doubt(self, tx: Connection, row: Any, transport: str) -> Doubt:
+        silent = 0
+        for side, order in ((JOBS.id < row.id, JOBS.id.desc()), (JOBS.id > row.id, JOBS.id.asc())):
+            near = (
+                sa.select(JOBS.send_event_at)
+                .where(side, JOBS.mailout_id == row.mailout_id, JOBS.state == "sent")
+                .order_by(order)
+                .limit(NEIGHBOURS)
+            )
+            silent += sum(1 for (event_at,) in tx.execute(near) if event_at is None)
+        later = later_event(tx, row.death_proof_at)
+        return Doubt(row.id, row.attempt, row.mailout_id, transport, row.death_proof_at, silent, later)
+
+    def prove_absence(self, refs: Sequence[JobRef], proof: str) -> int:
+        moved = 0
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            lock_mailouts(tx, [job_id for job_id, _ in refs])
+            for job_id, attempt in refs:
+                row = lock_job(tx, job_id)
+                if row is None or row.attempt != attempt or row.death_proof is None:
+                    continue
+                if row.state != JobState.IN_DOUBT:
+                    continue
+                archive_attempt(tx, row, now, "absent", None, proof, absence_proof=proof)
+                changes = {"due_at": now, "reason": proof, "absence_proof": proof}
+                moved += back_to_schedule(tx, row, Move.ABSENCE, changes, now)
+        return moved
+
+    # -- an operator's word --------------------------------------------------------------------
+
+    def resolve(self, job_ids: Sequence[str], *, sent: bool, actor: str, note: str) -> int:
+        moved = 0
+        word = f"the word of {actor}"
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            lock_mailouts(tx, job_ids)
+            for job_id in job_ids:
+                row = lock_job(tx, job_id)
+                if row is None or row.state != JobState.IN_DOUBT:
+                    continue
+                if sent:
+                    ended = {"settled_at": now, "code": None, "reason": word}
+                    moved += move(tx, row, Move.ACCEPT, JobState.SENT, ended)
+                else:
+                    archive_attempt(tx, row, now, "absent", None, word, absence_proof=word)
+                    proofs = {"death_proof": word, "death_proof_at": now, "absence_proof": word}
+                    changes = {"due_at": now, "reason": word, **proofs}
+                    moved += back_to_schedule(tx, row, Move.ABSENCE, changes, now)
+                verdict = "sent" if sent else "not sent"
+                insert_audit(tx, now, actor, "resolve", job_id, {"verdict": verdict, "note": note})
+        return moved
+
+    def retry(self, job_ids: Sequence[str], actor: str) -> int:
+        moved = 0
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            lock_mailouts(tx, job_ids)
+            for job_id in job_ids:
+                row = lock_job(tx, job_id)
+                if row is None or row.state not in MOVES[Move.RETRY][0]:
+                    continue
+                if row.state == JobState.FAILED:  # a dead job's last attempt is archived already
+                    archive_attempt(tx, row, now, "failed", row.code, row.reason)
+                moved += back_to_schedule(tx, row, Move.RETRY, {"due_at": now, "tries": 0}, now)
+                insert_audit(tx, now, actor, "retry", job_id, {"from": row.state, "reason": row.reason})
+        return moved
+
+    # -- which ledger this is, and a database that went back in time ----------------------------
+
+    def identity(self) -> LedgerIdentity:
+        with self._db.reading() as tx:
+            row = tx.execute(sa.select(ledger)).one()
+            seq = row.claim_seq
+            if not self._db.is_sqlite:
+                seq = tx.exec_driver_sql("SELECT last_value FROM claim_seq").scalar_one()
+            return LedgerIdentity(row.ledger_id, bytes(row.pepper), row.fingerprint, int(seq), row.halted)
+
+    def now(self) -> datetime:
+        with self._db.reading() as tx:
+            return self._db.now(tx)
+
+    def halt(self, reason: str) -> None:
+        with self._db.writing() as tx:
+            tx.execute(ledger.update().values(halted=reason))
+
+    def adopt(self, fingerprint: str | None, claim_seq: int, actor: str) -> int:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            doubted = self._doubt_all(tx)
+            tx.execute(ledger.update().values(halted=None, fingerprint=fingerprint))
+            if self._db.is_sqlite:
+                higher = sa.case((ledger.c.claim_seq < claim_seq, claim_seq), else_=ledger.c.claim_seq)
+                tx.execute(ledger.update().values(claim_seq=higher))
+            else:
+                tx.exec_driver_sql(
+                    "SELECT setval('claim_seq', greatest(last_value, %(seq)s)) FROM claim_seq",
+                    {"seq": max(claim_seq, 1)},
+                )
+            insert_audit(tx, now, actor, "adopt", "ledger", {"in_doubt": doubted})
+        return doubted
+
+    def _doubt_all(self, tx: Connection) -> int:
+        """What the forgotten time may have sent. The proofs of that time are worth nothing either.
+
+        A mailout that had not planned all its jobs may have done so in that time: it waits, paused.
+        """
+        why = "the database was restored or copied"
+        unsure = sa.or_(mailouts.c.status == "ready", mailouts.c.phase == "planning")
+        tx.execute(mailouts.update().where(unsure).values(paused=True, reason=why))
+        changes = {
+            "state": _DOUBTED,
+            "reason": why,
+            "attempt": JOBS.attempt + ADOPTED_ATTEMPTS,
+            "death_proof": None,
+            "death_proof_at": None,
+        }
+        open_states = ["scheduled", "sending", "in_doubt"]
+        before = sa.select(sa.func.count()).where(JOBS.state == "in_doubt")
+        known = tx.execute(before).scalar_one()
+        tx.execute(message_jobs.update().where(JOBS.state.in_(open_states)).values(changes))
+        return int(tx.execute(before).scalar_one() - known)
+
+
+# A worker that is not heard of again leaves its job in doubt, unless an earlier attempt is proven.
+_DOUBTED = sa.case((JOBS.accepted_attempt.is_(None), "in_doubt"), else_="sent")
+
+
+def later_event(tx: Connection, moment: datetime) -> bool:
+    """Whether a letter claimed after ``moment`` has its Send event."""
+    query = (
+        sa.select(JOBS.id)
+        .join(delivery_events, delivery_events.c.job_id == JOBS.id)
+        .where(
+            delivery_events.c.received_at > moment, delivery_events.c.kind == "sent", JOBS.claimed_at > moment
+        )
+        .limit(1)
+    )
+    return tx.execute(query).first() is not None
+
+
+def _claimed_job(row: Any, now: datetime) -> ClaimedJob:
+    fields = json.loads(row[5]) if isinstance(row[5], str) else row[5]
+    return ClaimedJob(row[0], row[1], row[2], row[3], row[4], fields, now)
+
+
+def _message_id(settlement: Settlement) -> str | None:
+    return settlement.outcome.message_id if isinstance(settlement.outcome, Accepted) else None

@@ -1,0 +1,284 @@
+"""Mailouts on SQL: started once, planned in chunks, finished when nothing is open."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from sendonce.adapters.stores.schema import letters, mailouts, message_jobs, subscribers, suppressions
+from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.rows import insert_audit, insert_outbox, new_id
+from sendonce.domain.ids import time_ordered_ids
+from sendonce.domain.letters import Letter
+from sendonce.domain.mailouts import Mailout, MailoutStatus, Phase, PlanProgress
+from sendonce.domain.suppressions import EVERYBODY
+from sendonce.errors import NotFound
+
+M = mailouts.c
+J = message_jobs.c
+# Planning touches nothing outside, so its lease may expire by age: a second planner would only meet
+# rows that are already there.
+PLANNER_LEASE = timedelta(seconds=30)
+
+
+class SqlMailouts:
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    def create(self, tenant_id: str, name: str, source: str, letter: Letter, *, draft: bool) -> Mailout:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            letter_id, mailout_id = new_id(now), new_id(now)
+            tx.execute(
+                letters.insert().values(
+                    id=letter_id,
+                    tenant_id=tenant_id,
+                    subject=letter.subject,
+                    preheader=letter.preheader,
+                    from_name=letter.from_name,
+                    html=letter.html,
+                    text=letter.text,
+                    created_at=now,
+                )
+            )
+            tx.execute(
+                mailouts.insert().values(
+                    id=mailout_id,
+                    tenant_id=tenant_id,
+                    letter_id=letter_id,
+                    name=name,
+                    source=source,
+                    status=MailoutStatus.DRAFT if draft else MailoutStatus.READY,
+                    created_at=now,
+                    updated_at=now,
+                )
+            )
+        mailout = self.get(mailout_id)
+        assert mailout is not None
+        return mailout
+
+    def get(self, mailout_id: str) -> Mailout | None:
+        with self._db.reading() as tx:
+            row = tx.execute(sa.select(mailouts).where(M.id == mailout_id)).one_or_none()
+            return _as_mailout(row) if row else None
+
+    def letter(self, mailout_id: str) -> Letter:
+        query = sa.select(letters).join(mailouts, M.letter_id == letters.c.id).where(M.id == mailout_id)
+        with self._db.reading() as tx:
+            row = tx.execute(query).one_or_none()
+        if row is None:
+            raise NotFound(f"There is no mailout {mailout_id}: 'sendonce mailout list' shows what there is.")
+        return Letter(
+            subject=row.subject,
+            preheader=row.preheader,
+            html=row.html,
+            text=row.text,
+            from_name=row.from_name,
+        )
+
+    def all(self, limit: int = 100) -> Sequence[Mailout]:
+        with self._db.reading() as tx:
+            query = sa.select(mailouts).order_by(M.created_at.desc(), M.id.desc()).limit(limit)
+            return [_as_mailout(row) for row in tx.execute(query)]
+
+    def with_status(self, status: MailoutStatus) -> Sequence[Mailout]:
+        with self._db.reading() as tx:
+            query = sa.select(mailouts).where(M.status == status).order_by(M.id)
+            return [_as_mailout(row) for row in tx.execute(query)]
+
+    # -- starting and planning -----------------------------------------------------------------
+
+    def start(self, mailout_id: str) -> bool:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            reason = sa.case((M.paused, M.reason), else_=None)
+            started = {"status": "sending", "phase": "planning", "started_at": now, "reason": reason}
+            update = mailouts.update().where(M.id == mailout_id, M.status == "ready")
+            return tx.execute(update.values(**started, updated_at=now)).rowcount == 1
+
+    def stop_before_first(self, mailout_id: str, reason: str) -> bool:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            # A planner may hold the row: what it planned shows only in a statement after its commit.
+            tx.execute(sa.select(M.id).where(M.id == mailout_id).with_for_update())
+            planned = sa.select(J.id).where(J.mailout_id == mailout_id).exists()
+            back = {"status": "ready", "phase": None, "started_at": None, "reason": reason, "updated_at": now}
+            update = mailouts.update().where(M.id == mailout_id, M.status == "sending", M.phase == "planning")
+            return tx.execute(update.where(~planned).values(**back)).rowcount == 1
+
+    def plan_chunk(self, mailout_id: str, planner: str, size: int) -> PlanProgress | None:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            mailout = self._take_planner_lease(tx, mailout_id, planner, now)
+            if mailout is None:
+                return None
+            people = [] if mailout.cancelled else self._next_people(tx, mailout, size)
+            added = self._insert_jobs(tx, mailout, people, now) if people else 0
+            finished = len(people) < size
+            cursor = people[-1].address_key if people else mailout.plan_cursor
+            advanced = {"plan_cursor": cursor, "phase": "running" if finished else "planning"}
+            tx.execute(mailouts.update().where(M.id == mailout_id).values(**advanced, updated_at=now))
+            return PlanProgress(added, finished)
+
+    def _take_planner_lease(
+        self, tx: Connection, mailout_id: str, planner: str, now: datetime
+    ) -> Row[Any] | None:
+        """The mailout, if it is being planned and nobody else holds the lease."""
+        free = sa.or_(M.planner.is_(None), M.planner == planner, M.planner_until < now)
+        update = (
+            mailouts.update()
+            .where(M.id == mailout_id, M.status == "sending", M.phase == "planning", free)
+            .values(planner=planner, planner_until=now + PLANNER_LEASE)
+            .returning(mailouts)
+        )
+        return tx.execute(update).one_or_none()
+
+    def _next_people(self, tx: Connection, mailout: Row[Any], size: int) -> Sequence[Row[Any]]:
+        """Active subscribers in the order of their addresses: rows that append are cheap rows."""
+        s = subscribers.c
+        query = (
+            sa.select(
+                s.email,
+                s.address_key,
+                s.suppression_key,
+                s.from_name,
+                s.attributes,
+                sa.select(suppressions.c.key)
+                .where(suppressions.c.key == s.suppression_key)
+                .where(suppressions.c.tenant_id.in_([mailout.tenant_id, EVERYBODY]))
+                .exists()
+                .label("suppressed"),
+            )
+            .where(s.tenant_id == mailout.tenant_id, s.address_key > mailout.plan_cursor)
+            .where(s.status == "active")
+            .order_by(s.address_key)
+            .limit(size)
+        )
+        return tx.execute(query).all()
+
+    def _insert_jobs(
+        self, tx: Connection, mailout: Row[Any], people: Sequence[Row[Any]], now: datetime
+    ) -> int:
+        ids = time_ordered_ids(len(people), int(now.timestamp() * 1000))
+        due = self._db.moment(now)
+        rows = [
+            (
+                job_id,
+                mailout.tenant_id,
+                mailout.id,
+                person.email,
+                person.address_key,
+                person.suppression_key,
+                json.dumps(_fields(person), ensure_ascii=False),
+                "skipped" if person.suppressed else "scheduled",
+                "suppressed" if person.suppressed else None,
+                due,
+            )
+            for job_id, person in zip(ids, people, strict=True)
+        ]
+        statement = self._db.statement("plan")
+        if self._db.is_sqlite:
+            return tx.exec_driver_sql(statement, rows).rowcount
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        named = {
+            "ids": columns[0],
+            "tenant": mailout.tenant_id,
+            "mailout": mailout.id,
+            "recipients": columns[3],
+            "keys": columns[4],
+            "suppression_keys": columns[5],
+            "fields": columns[6],
+            "states": columns[7],
+            "reasons": columns[8],
+            "due": now,
+        }
+        return tx.exec_driver_sql(statement, named).rowcount
+
+    # -- pausing, cancelling, finishing --------------------------------------------------------
+
+    def set_paused(self, mailout_id: str, paused: bool) -> bool:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            update = mailouts.update().where(M.id == mailout_id, M.status == "sending", ~M.cancelled)
+            return tx.execute(update.values(paused=paused, updated_at=now)).rowcount == 1
+
+    def cancel(self, mailout_id: str) -> bool:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            open_states = ["draft", "ready", "sending"]
+            update = mailouts.update().where(M.id == mailout_id, M.status.in_(open_states), ~M.cancelled)
+            changed = tx.execute(update.values(cancelled=True, reason="cancelled", updated_at=now)).rowcount
+            unstarted = mailouts.update().where(M.id == mailout_id, M.started_at.is_(None), M.cancelled)
+            tx.execute(unstarted.values(status="failed", phase="over"))
+            if changed:
+                insert_audit(tx, now, "operator", "cancel", mailout_id, {})
+            return changed == 1
+
+    def cancel_chunk(self, mailout_id: str, size: int) -> int:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            chosen = (
+                sa.select(J.id)
+                .join(mailouts, M.id == J.mailout_id)
+                .where(J.mailout_id == mailout_id, J.state == "scheduled", M.cancelled)
+                .order_by(J.id)
+                .limit(size)
+            )
+            update = message_jobs.update().where(J.id.in_(chosen), J.state == "scheduled")
+            return tx.execute(update.values(state="skipped", reason="cancelled", settled_at=now)).rowcount
+
+    def complete(self, mailout_id: str) -> MailoutStatus | None:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            # Lock first and look afterwards, in a statement of its own: a look from the lock's own
+            # snapshot misses a job that another transaction has just made scheduled.
+            tx.execute(sa.select(M.id).where(M.id == mailout_id).with_for_update())
+            open_jobs = sa.select(J.id).where(
+                J.mailout_id == mailout_id, J.state.in_(["scheduled", "sending"])
+            )
+            # "failed" is a mailout that ended with nothing accepted, and nothing that may have been.
+            accepted = sa.select(J.id).where(J.mailout_id == mailout_id, J.state.in_(["sent", "in_doubt"]))
+            planned = sa.select(J.id).where(J.mailout_id == mailout_id)
+            lost = sa.or_(M.cancelled, planned.exists()) & ~accepted.exists()
+            status = sa.case((lost, "failed"), else_="sent")
+            update = (
+                mailouts.update()
+                .where(M.id == mailout_id, M.status == "sending", M.phase == "running", ~open_jobs.exists())
+                .values(status=status, phase="over", sent_at=now, updated_at=now)
+                .returning(M.status)
+            )
+            ended = tx.execute(update).scalar_one_or_none()
+            if ended is None:
+                return None
+            insert_outbox(tx, now, "mailout.report", {"mailout_id": mailout_id, "status": ended})
+            return MailoutStatus(ended)
+
+
+def _fields(person: Row[Any]) -> dict[str, str]:
+    fields = dict(person.attributes)
+    if person.from_name:
+        fields["name"] = person.from_name
+    return fields
+
+
+def _as_mailout(row: Row[Any]) -> Mailout:
+    return Mailout(
+        id=row.id,
+        tenant_id=row.tenant_id,
+        letter_id=row.letter_id,
+        name=row.name,
+        source=row.source,
+        status=MailoutStatus(row.status),
+        phase=Phase(row.phase) if row.phase else None,
+        paused=row.paused,
+        cancelled=row.cancelled,
+        reason=row.reason,
+        created_at=row.created_at,
+        started_at=row.started_at,
+        sent_at=row.sent_at,
+    )

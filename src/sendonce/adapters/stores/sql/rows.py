@@ -1,0 +1,39 @@
+"""Rows to values, and the small writes that several tables share."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.engine import Connection, Row
+
+from sendonce.adapters.stores.schema import audit_log, outbox
+from sendonce.domain.ids import time_ordered_id
+from sendonce.domain.jobs import Job, JobState
+
+_JOB_FIELDS = tuple(f.name for f in fields(Job) if f.name != "state")
+
+
+def as_job(row: Row[Any]) -> Job:
+    return Job(state=JobState(row.state), **{name: getattr(row, name) for name in _JOB_FIELDS})
+
+
+def new_id(now: datetime) -> str:
+    return time_ordered_id(int(now.timestamp() * 1000))
+
+
+def insert_audit(
+    tx: Connection, now: datetime, actor: str, action: str, subject: str, details: dict[str, Any]
+) -> None:
+    tx.execute(
+        audit_log.insert().values(
+            id=new_id(now), at=now, actor=actor, action=action, subject=subject, details=details
+        )
+    )
+
+
+def insert_outbox(tx: Connection, now: datetime, topic: str, body: dict[str, Any]) -> None:
+    tx.execute(
+        outbox.insert().values(id=new_id(now), topic=topic, body=body, created_at=now, due_at=now, tries=0)
+    )

@@ -1,0 +1,166 @@
+"""Opening a database: the schema checked or made, the identity read, the parts put together."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from sendonce.adapters.stores.schema import HEAD, ledger, tenants
+from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.events import SqlEvents
+from sendonce.adapters.stores.sql.jobs import SqlJobs
+from sendonce.adapters.stores.sql.ledger import SqlLedger
+from sendonce.adapters.stores.sql.mailouts import SqlMailouts
+from sendonce.adapters.stores.sql.rows import new_id
+from sendonce.adapters.stores.sql.subscribers import SqlSubscribers
+from sendonce.adapters.stores.sql.suppressions import SqlSuppressions
+from sendonce.adapters.stores.sql.workers import SqlCanaries, SqlPermits, SqlWorkers
+from sendonce.domain.subscribers import DEFAULT_TENANT
+from sendonce.errors import Refused, SchemaMismatch, Unavailable
+from sendonce.ports import (
+    Canaries,
+    Events,
+    Jobs,
+    Ledger,
+    Mailouts,
+    Permits,
+    Subscribers,
+    Suppressions,
+    Workers,
+)
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+
+class SqlStore:
+    """All the parts over one database. Use ``open_store`` to get one that is fit for use."""
+
+    ledger: Ledger
+    jobs: Jobs
+    canaries: Canaries
+    mailouts: Mailouts
+    subscribers: Subscribers
+    suppressions: Suppressions
+    events: Events
+    workers: Workers
+    permits: Permits
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.ledger = SqlLedger(database)
+        pepper = self.ledger.identity().pepper
+        self.jobs = SqlJobs(database)
+        self.canaries = SqlCanaries(database)
+        self.mailouts = SqlMailouts(database)
+        self.subscribers = SqlSubscribers(database, pepper)
+        self.suppressions = SqlSuppressions(database, pepper)
+        self.events = SqlEvents(database, pepper)
+        self.workers = SqlWorkers(database)
+        self.permits = SqlPermits(database)
+
+    def fingerprint(self) -> str | None:
+        return self.database.fingerprint()
+
+    def close(self) -> None:
+        self.database.close()
+
+
+def open_store(url: str) -> SqlStore:
+    """Open a database whose schema is right; an SQLite file is made and upgraded on the way."""
+    database = Database(url)
+    try:
+        if database.is_sqlite:
+            _make_folder(database)
+        version = schema_version(database)
+        if version != HEAD:
+            if version is not None and not _known_version(version):
+                raise SchemaMismatch(
+                    f"The database has schema {version}, newer than this program's ({HEAD}): "
+                    "upgrade sendonce, or set DATABASE_URL to another database."
+                )
+            if not database.is_sqlite:
+                raise SchemaMismatch(
+                    f"The database has schema {version or 'none'}, this program needs {HEAD}: "
+                    "run 'sendonce db upgrade'."
+                )
+            upgrade_schema(database)
+        _check_durability(database)
+        return SqlStore(database)
+    except BaseException:
+        database.close()
+        raise
+
+
+def schema_version(database: Database) -> str | None:
+    with database.reading() as tx:
+        if not sa.inspect(tx).has_table("alembic_version"):
+            return None
+        row = tx.exec_driver_sql("SELECT version_num FROM alembic_version").first()
+        return str(row[0]) if row else None
+
+
+def upgrade_schema(database: Database) -> str | None:
+    """Bring the schema to this program's version; the version it had before."""
+    from alembic import command
+    from alembic.script import ScriptDirectory
+
+    before = schema_version(database)
+    config = migration_config()
+    if before is not None and before not in {
+        s.revision for s in ScriptDirectory.from_config(config).walk_revisions()
+    }:
+        raise SchemaMismatch(
+            f"The database has schema {before}, which this program does not know: upgrade sendonce."
+        )
+    with database.writing() as tx:
+        if not database.is_sqlite:
+            # Two upgrades at once wait for each other; a transaction's lock passes a pooler too.
+            tx.exec_driver_sql("SELECT pg_advisory_xact_lock(7365646)")
+        config.attributes["connection"] = tx
+        command.upgrade(config, HEAD)
+        _first_rows(database, tx)
+    return before
+
+
+def migration_config() -> Config:
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent.parent / "migrations"))
+    return config
+
+
+def _known_version(version: str) -> bool:
+    """Whether ``version`` is one of this program's own migrations (they are numbered)."""
+    return version.isdigit() and int(version) <= int(HEAD)
+
+
+def _first_rows(database: Database, tx: sa.Connection) -> None:
+    if tx.execute(sa.select(ledger.c.one)).first() is not None:
+        return
+    now = database.now(tx)
+    identity = {"ledger_id": new_id(now), "pepper": os.urandom(32), "fingerprint": database.fingerprint()}
+    tx.execute(ledger.insert().values(one=1, created_at=now, **identity))
+    tx.execute(tenants.insert().values(id=DEFAULT_TENANT, name="default", created_at=now))
+
+
+def _make_folder(database: Database) -> None:
+    file = database.sqlite_file
+    assert file is not None
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise Unavailable(f"The folder of the database {file} cannot be made: {exc.strerror}.") from exc
+
+
+def _check_durability(database: Database) -> None:
+    """PostgreSQL with fsync off forgets commits in a power cut, and a forgotten claim is sent twice."""
+    if database.is_sqlite:
+        return
+    with database.reading() as tx:
+        if tx.exec_driver_sql("SHOW fsync").scalar_one() != "on":
+            raise Refused("PostgreSQL runs with fsync = off: turn it on; sent letters would be forgotten.")

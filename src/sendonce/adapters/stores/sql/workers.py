@@ -1,0 +1,111 @@
+"""Workers, their shares of the sending rate, and canaries, on SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import sqlalchemy as sa
+
+from sendonce.adapters.stores.schema import canaries, message_jobs, permit_keys, permits, workers
+from sendonce.adapters.stores.sql.database import Database
+from sendonce.domain.pacing import PERMIT_GRACE, PERMIT_LEASE, fair_share
+from sendonce.domain.workers import WorkerRecord
+from sendonce.errors import Refused
+
+W = workers.c
+P = permits.c
+C = canaries.c
+
+
+class SqlWorkers:
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    def register(self, worker: WorkerRecord) -> None:
+        with self._db.writing() as tx:
+            values = {name: getattr(worker, name) for name in WorkerRecord.__slots__ if name != "started_at"}
+            tx.execute(workers.insert().values(**values, started_at=self._db.now(tx)))
+
+    def end(self, worker_id: str, how: str) -> None:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            j = message_jobs.c
+            left = sa.select(sa.func.count()).where(j.state == "sending", j.worker_id == worker_id)
+            if count := tx.execute(left).scalar_one():
+                raise Refused(f"Worker {worker_id} still owns {count} jobs: settle them before it ends.")
+            tx.execute(
+                workers.update().where(W.id == worker_id, W.ended_at.is_(None)).values(ended_at=now, end=how)
+            )
+            tx.execute(
+                permits.update().where(P.worker_id == worker_id, P.expires_at > now).values(expires_at=now)
+            )
+
+    def open(self) -> Sequence[WorkerRecord]:
+        with self._db.reading() as tx:
+            query = sa.select(workers).where(W.ended_at.is_(None)).order_by(W.started_at, W.id)
+            return [
+                WorkerRecord(**{name: getattr(row, name) for name in WorkerRecord.__slots__})
+                for row in tx.execute(query)
+            ]
+
+
+class SqlPermits:
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    def renew(self, key: str, worker_id: str, rate: int, held: int) -> int:
+        with self._db.writing() as tx:
+            self._lock(tx, key)
+            now = self._db.now(tx)
+            tx.execute(
+                permits.delete().where(P.key == key, P.expires_at < now - timedelta(seconds=PERMIT_GRACE))
+            )
+            rows = tx.execute(sa.select(P.worker_id, P.permits).where(P.key == key)).all()
+            shares = {row.worker_id: row.permits for row in rows}
+            shares.pop(worker_id, None)
+            may_hold = fair_share(rate, worker_id, shares, held)
+            expires = now + timedelta(seconds=PERMIT_LEASE)
+            tx.execute(permits.delete().where(P.key == key, P.worker_id == worker_id))
+            tx.execute(
+                permits.insert().values(
+                    key=key, worker_id=worker_id, permits=max(may_hold, held), expires_at=expires
+                )
+            )
+            return may_hold
+
+    def _lock(self, tx: sa.Connection, key: str) -> None:
+        insert = sa.text("INSERT INTO permit_keys (key) VALUES (:key) ON CONFLICT (key) DO NOTHING")
+        tx.execute(insert, {"key": key})
+        tx.execute(sa.select(permit_keys).where(permit_keys.c.key == key).with_for_update())
+
+    def release(self, key: str, worker_id: str) -> None:
+        """Let go; the permits may have been used this very second, so they rest for the grace time."""
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            own = permits.update().where(P.key == key, P.worker_id == worker_id)
+            tx.execute(own.values(expires_at=now))
+
+
+class SqlCanaries:
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    def launch(self, canary_id: str) -> None:
+        with self._db.writing() as tx:
+            tx.execute(canaries.insert().values(id=canary_id, sent_at=self._db.now(tx)))
+
+    def accepted(self, canary_id: str, message_id: str) -> None:
+        with self._db.writing() as tx:
+            tx.execute(canaries.update().where(C.id == canary_id).values(message_id=message_id))
+
+    def last(self) -> tuple[datetime, bool] | None:
+        query = sa.select(C.sent_at, C.event_at).where(C.message_id.is_not(None)).order_by(C.sent_at.desc())
+        with self._db.reading() as tx:
+            row = tx.execute(query.limit(1)).first()
+            return (row.sent_at, row.event_at is not None) if row else None
+
+    def returned_since(self, moment: datetime) -> bool:
+        query = sa.select(C.id).where(C.sent_at > moment, C.event_at.is_not(None)).limit(1)
+        with self._db.reading() as tx:
+            return tx.execute(query).first() is not None

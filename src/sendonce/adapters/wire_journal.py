@@ -1,0 +1,327 @@
+"""The worker's file: a lock that proves its life, and a journal of what was on the wire.
+
+One file does both. The process holds ``flock`` on it as long as it lives: SIGSTOP keeps the lock,
+SIGKILL frees it, a forked child keeps it (which is the safe side). The pages written survive the
+death of the process, so no fsync is needed; after the death of the machine the boot id differs and
+nothing in the file is believed.
+
+The journal is a ring of fixed-size text slots. A slot is overwritten only when its letter is
+settled in the ledger, and recovery looks only for attempts that are still ``sending`` there, so what
+an old slot says is never asked for.
+
+    slot 0   H sendonce-journal 1 <worker> <boot id> <highest claim number>
+    slot n   W <job> <attempt>                      before the first byte of the body
+             R <job> <attempt> A <message id>       after the reply (A, F, D or I: see _OUTCOMES)
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from zlib import crc32
+
+from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
+from sendonce.domain.workers import WorkerRecord
+from sendonce.errors import Refused as RefusedByRule
+from sendonce.errors import Unavailable
+from sendonce.ports import Wired
+
+log = logging.getLogger(__name__)
+
+SLOT = 192
+_TEXT = SLOT - 10  # the rest: eight digits of checksum, a blank and a newline
+
+
+class WorkerFile:
+    """The locked file of a living worker: ports.Journal."""
+
+    def __init__(self, path: Path, descriptor: int, worker_id: str, slots: int) -> None:
+        self.path = path
+        self.inode = os.fstat(descriptor).st_ino
+        self._descriptor = descriptor
+        self._worker_id = worker_id
+        self._slots = slots
+        self._next = 1
+        self.claimed(0)
+
+    def wire(self, job_id: str, attempt: int) -> bool:
+        """False when the journal cannot be written: then the letter must not be sent."""
+        try:
+            self._write(f"W {job_id} {attempt}")
+        except OSError as exc:
+            log.error("the wire journal cannot be written", extra={"fields": {"error": str(exc)}})
+            return False
+        return True
+
+    def reply(self, job_id: str, attempt: int, outcome: Outcome) -> None:
+        """A reply that cannot be written is still settled from memory; only a crash would doubt it."""
+        try:
+            self._write(f"R {job_id} {attempt} {_spell(outcome)}")
+        except OSError as exc:
+            log.error("the wire journal cannot be written", extra={"fields": {"error": str(exc)}})
+
+    def claimed(self, claim_seq: int) -> None:
+        """Keep the number of the newest claim outside the database: a restored one will show less."""
+        header = f"H sendonce-journal 1 {self._worker_id} {boot_id()} {claim_seq}"
+        os.pwrite(self._descriptor, _slot(header), 0)
+
+    def _write(self, text: str) -> None:
+        os.pwrite(self._descriptor, _slot(text), self._next * SLOT)
+        self._next = self._next + 1 if self._next + 1 < self._slots else 1
+
+    def close(self, *, settled: bool) -> None:
+        """Give up the lock. The file goes only when everything in it is settled in the ledger."""
+        if settled:
+            self.path.unlink(missing_ok=True)
+        os.close(self._descriptor)
+
+
+class StateDirectory:
+    """``<state>/<ledger id>/``: the lock domain, the workers' files, the highest claim number seen."""
+
+    def __init__(self, root: Path, ledger_id: str) -> None:
+        self._root = root / ledger_id
+        self._workers = self._root / "workers"
+        try:
+            self._workers.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.lock_domain = self._read_domain()
+        except OSError as exc:
+            raise Unavailable(
+                f"The state directory {self._root} cannot be used: {exc.strerror}. Set STATE_DIR to a folder "
+                "on a local disk that this user may write."
+            ) from exc
+
+    def _read_domain(self) -> str:
+        """The name of this directory, made once. Only who sees it can judge the locks beside it."""
+        file = self._root / "domain"
+        if not file.exists():
+            draft = self._root / f".domain-{uuid.uuid4()}"
+            draft.write_text(str(uuid.uuid4()), encoding="ascii")
+            try:
+                os.link(draft, file)
+            except FileExistsError:
+                pass
+            finally:
+                draft.unlink()
+        return file.read_text(encoding="ascii").strip()
+
+    # -- living --------------------------------------------------------------------------------
+
+    def enlist(self, name: str, worker_id: str, slots: int) -> WorkerFile:
+        """Make and lock this worker's file. A living worker of the same name refuses it."""
+        path = self._workers / name
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except FileExistsError:
+            raise RefusedByRule(
+                f"There is a worker named '{name}' already: {path} is its lock. Choose another --name."
+            ) from None
+        except OSError as exc:
+            raise Unavailable(f"The worker's file {path} cannot be made: {exc.strerror}.") from exc
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _refuse_false_locks(path)
+            os.posix_fallocate(descriptor, 0, slots * SLOT)
+            return WorkerFile(path, descriptor, worker_id, slots)
+        except OSError as exc:
+            os.close(descriptor)
+            path.unlink(missing_ok=True)
+            raise Unavailable(f"The worker's file {path} cannot be written: {exc.strerror}.") from exc
+
+    def sweep(self, name: str, known: set[str]) -> None:
+        """Remove a file of this name that no open worker of the ledger stands behind."""
+        path = self._workers / name
+        if name in known:
+            return
+        with _locked(path) as descriptor:
+            if descriptor is not None:
+                path.unlink(missing_ok=True)
+
+    # -- dead ----------------------------------------------------------------------------------
+
+    @contextmanager
+    def open_if_dead(self, worker: WorkerRecord) -> Iterator[WireLog | None]:
+        """The journal of a worker that is proven dead, held locked meanwhile; None where there is no proof.
+
+        Proof is: this very directory, and either the machine has restarted since, or the very same
+        file (by inode) could be locked. A file that is gone proves nothing: its owner may hold it still.
+        """
+        if worker.lock_domain != self.lock_domain:
+            yield None
+            return
+        if worker.boot_id != boot_id():
+            yield WireLog({}, trusted=False, proof="the machine has restarted since")
+            (self._workers / worker.lock_file).unlink(missing_ok=True)
+            return
+        path = self._workers / worker.lock_file
+        with _locked(path) as descriptor:
+            if descriptor is None or os.fstat(descriptor).st_ino != worker.inode:
+                yield None
+                return
+            yield _read_journal(descriptor, worker.id)
+            path.unlink(missing_ok=True)
+
+    # -- the highest claim ---------------------------------------------------------------------
+
+    def boot_id(self) -> str:
+        return boot_id()
+
+    def highest_claim(self) -> int:
+        """The highest claim number that anything in this directory has seen."""
+        numbers = [self._kept_claim()]
+        for path in self._workers.iterdir():
+            numbers.append(_claim_in(path))
+        return max(numbers)
+
+    def keep_claim(self, claim_seq: int) -> None:
+        """Remember the number when the worker's file goes."""
+        file = self._root / "highest-claim"
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if claim_seq > self._kept_claim():
+                os.pwrite(descriptor, f"{claim_seq:020d}\n".encode(), 0)
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _kept_claim(self) -> int:
+        try:
+            return int((self._root / "highest-claim").read_text(encoding="ascii") or 0)
+        except (FileNotFoundError, ValueError):
+            return 0
+
+
+@dataclass(frozen=True, slots=True)
+class WireLog:
+    """What a dead worker's journal says. Not ``trusted``: a slot was torn, or the machine restarted."""
+
+    records: dict[tuple[str, int], Outcome | None]
+    trusted: bool
+    proof: str
+
+    def verdict(self, job_id: str, attempt: int) -> Outcome | Wired:
+        known = (job_id, attempt) in self.records
+        outcome = self.records.get((job_id, attempt))
+        if outcome is not None:
+            return outcome
+        if known or not self.trusted:
+            return Wired.MAYBE
+        return Wired.NEVER
+
+
+@cache
+def boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[int | None]:
+    """An existing file, locked; None if it is not there or somebody holds the lock."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield None
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        yield None
+        return
+    try:
+        same = path.exists() and path.stat().st_ino == os.fstat(descriptor).st_ino
+        yield descriptor if same else None
+    finally:
+        os.close(descriptor)
+
+
+def _refuse_false_locks(path: Path) -> None:
+    """Some network file systems turn flock into a lock per process: there it proves nothing.
+
+    On a real one a second open of the file, even by the same process, is refused the lock.
+    """
+    second = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return
+    finally:
+        os.close(second)
+    raise RefusedByRule(
+        f"The file system of {path.parent} does not keep locks between processes (NFS?): a dead worker could "
+        "not be told from a living one. Set STATE_DIR to a local disk."
+    )
+
+
+def _slot(text: str) -> bytes:
+    body = text.encode("utf-8", "replace")[:_TEXT].ljust(_TEXT)
+    return b"%b %08x\n" % (body, crc32(body))
+
+
+def _read_journal(descriptor: int, worker_id: str) -> WireLog:
+    content = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+    records: dict[tuple[str, int], Outcome | None] = {}
+    trusted = True
+    for start in range(0, len(content), SLOT):
+        words = _read_slot(content[start : start + SLOT])
+        if words is None:
+            trusted = False
+        elif words and words[0] == "W":
+            records.setdefault((words[1], int(words[2])), None)
+        elif words and words[0] == "R":
+            records[(words[1], int(words[2]))] = _unspell(words[3], words[4] if len(words) > 4 else "")
+        elif words and (words[0] != "H" or words[3] != worker_id):
+            trusted = False
+    return WireLog(records, trusted, "its lock is free")
+
+
+def _read_slot(raw: bytes) -> list[str] | None:
+    """The words of a slot; none for one never written, None for a torn one."""
+    if not raw.strip(b"\0"):
+        return []
+    body, checksum = raw[:_TEXT], raw[_TEXT + 1 : -1]
+    if len(raw) != SLOT or checksum != b"%08x" % crc32(body):
+        return None
+    text = body.decode("utf-8", "replace").rstrip()
+    return text.split(" ", 5) if text.startswith("H") else text.split(" ", 4)
+
+
+def _claim_in(path: Path) -> int:
+    try:
+        with path.open("rb") as file:
+            words = _read_slot(file.read(SLOT))
+    except OSError:
+        return 0
+    return int(words[5]) if words and words[0] == "H" and len(words) > 5 else 0
+
+
+def _spell(outcome: Outcome) -> str:
+    match outcome:
+        case Accepted(message_id):
+            return f"A {message_id}"
+        case Refused(code, reason):
+            return f"F {code}|{reason}"
+        case Deferred(code, reason, _, throttle):
+            return f"D {'t' if throttle else 'n'}|{code}|{reason}"
+        case InDoubt(reason):
+            return f"I {reason}"
+
+
+def _unspell(kind: str, rest: str) -> Outcome | None:
+    first, _, others = rest.partition("|")
+    if kind == "A":
+        return Accepted(rest)
+    if kind == "F":
+        return Refused(first, others)
+    if kind == "D":
+        code, _, reason = others.partition("|")
+        return Deferred(code, reason, throttle=first == "t")
+    return InDoubt(rest) if kind == "I" else None

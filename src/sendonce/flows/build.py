@@ -1,0 +1,48 @@
+"""Make parcels: letters are compiled once a mailout, then only the recipient's fields are put in."""
+
+from __future__ import annotations
+
+from sendonce.domain.jobs import ClaimedJob
+from sendonce.domain.letters import MessageSettings
+from sendonce.domain.message import CompiledLetter, compile_letter
+from sendonce.domain.parcels import Parcel
+from sendonce.errors import BadInput
+from sendonce.ports import Mailouts
+
+# Letters in use at one time; an agency's worker may serve many mailouts.
+MOST_LETTERS = 64
+
+
+class ParcelBuilder:
+    def __init__(self, mailouts: Mailouts, settings: MessageSettings) -> None:
+        self._mailouts = mailouts
+        self._settings = settings
+        self._letters: dict[str, CompiledLetter | BadInput] = {}
+
+    def load(self, jobs: tuple[ClaimedJob, ...]) -> None:
+        """Compile the letters of newly claimed jobs."""
+        for mailout_id in {job.mailout_id for job in jobs} - self._letters.keys():
+            if len(self._letters) >= MOST_LETTERS:
+                self._letters.pop(next(iter(self._letters)))
+            try:
+                letter = self._mailouts.letter(mailout_id)
+                self._letters[mailout_id] = compile_letter(letter, self._settings, mailout_id)
+            except BadInput as exc:
+                self._letters[mailout_id] = exc
+
+    def build(self, job: ClaimedJob, taken: float) -> Parcel:
+        """Raises BadInput, naming the field, for what cannot stand in a letter."""
+        letter = self._letters[job.mailout_id]
+        if isinstance(letter, BadInput):
+            raise letter
+        content = letter.build(job.id, job.recipient, job.fields, job.claimed_at)
+        return Parcel(
+            job.id,
+            job.attempt,
+            self._settings.from_address,
+            job.recipient,
+            content,
+            job.claimed_at,
+            taken,
+            job.tries,
+        )

@@ -1,0 +1,101 @@
+"""Keep this process to its share of the sending rate, and the account to its quota."""
+
+from __future__ import annotations
+
+import logging
+import time
+from math import floor
+
+from sendonce.domain.pacing import PERMIT_TRUST, Pacer, Unpaced
+from sendonce.domain.parcels import Quota
+from sendonce.errors import Unavailable
+from sendonce.ports import Permits, Transport
+
+log = logging.getLogger(__name__)
+
+QUOTA_REFRESH = 300.0
+QUOTA_REFRESH_NEAR_END = 10.0
+
+
+class RateKeeper:
+    """``limit`` is our own limit in letters a second, 0 for none; the provider's is added to it."""
+
+    def __init__(
+        self, *, key: str, worker_id: str, limit: int, permits: Permits, transport: Transport
+    ) -> None:
+        self._key = key
+        self._worker_id = worker_id
+        self._own_limit = limit
+        self._permits = permits
+        self._transport = transport
+        self._quota: Quota | None = None
+        self._quota_at = float("-inf")
+        self._accepted_since = 0
+        self.pacer: Pacer | Unpaced = Unpaced()
+
+    @property
+    def limit(self) -> int:
+        """Letters a second for all processes together; 0 for no limit."""
+        theirs = self._quota.max_rate if self._quota else None
+        limits = [n for n in (self._own_limit, floor(theirs) if theirs else 0) if n > 0]
+        return min(limits, default=0)
+
+    def may_send(self) -> bool:
+        """Whether the provider's own quota leaves room for one more letter today."""
+        if self._quota is None:
+            return True
+        if not self._quota.sending_enabled:
+            return False
+        left = self._quota.left_today
+        return left is None or left > self._accepted_since
+
+    def count_accepted(self) -> None:
+        self._accepted_since += 1
+
+    async def ask_quota(self) -> None:
+        """Ask the provider what it allows, when the last answer is old or nearly used up."""
+        if time.monotonic() - self._quota_at < self._patience():
+            return
+        self._quota_at = time.monotonic()
+        try:
+            quota = await self._transport.quota()
+        except Unavailable as exc:
+            log.warning("the quota is unknown", extra={"fields": {"error": str(exc)}})
+            return
+        self._quota, self._accepted_since = quota, 0
+        if quota is not None and not self.may_send():
+            log.warning(
+                "the provider's quota is used up or sending is disabled", extra={"fields": {"quota": quota}}
+            )
+
+    def _patience(self) -> float:
+        left = self._quota.left_today if self._quota else None
+        if left is None:
+            return QUOTA_REFRESH
+        near = left - self._accepted_since < self.limit * QUOTA_REFRESH
+        return QUOTA_REFRESH_NEAR_END if near else QUOTA_REFRESH
+
+    def open(self) -> None:
+        """Make the pacer, with the share that is free now."""
+        if self.limit:
+            share = self._permits.renew(self._key, self._worker_id, self.limit, 0)
+            self.pacer = Pacer(share, time.monotonic())
+            self._renewed = time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    def renew(self) -> int | None:
+        """Renew the lease on our share: its new size, or None without a limit. For the ledger's thread."""
+        if not self.limit:
+            return None
+        began = time.clock_gettime(time.CLOCK_BOOTTIME)
+        try:
+            share = self._permits.renew(self._key, self._worker_id, self.limit, self.pacer.held)
+        except Unavailable:
+            if began - self._renewed > PERMIT_TRUST:
+                return 0
+            raise
+        self._renewed = began
+        return share
+
+    def close(self) -> None:
+        if self.limit:
+            self._permits.release(self._key, self._worker_id)

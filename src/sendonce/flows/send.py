@@ -1,0 +1,363 @@
+"""The engine: claim, build, send, settle, with the ledger always a step ahead of the wire.
+
+    ledger thread   │ settle k, claim k+2 (one commit) │ settle k+1, claim k+3 │ …
+    connections     │ group k+1 on the wire …          │ group k+2 …           │ …
+
+The sender is the ``Feed`` that a transport's connections draw from. At most two groups are claimed
+at a time; a claim that waited more than a second for the wire is given back and made anew, so that
+an unsubscription answered a second before a letter's first byte is honoured.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from random import Random
+
+from sendonce.domain.failpoints import failpoint
+from sendonce.domain.jobs import ClaimedJob, ClaimRequest, Settlement, Turn
+from sendonce.domain.outcomes import Deferred, InDoubt, Outcome, Refused
+from sendonce.domain.pacing import Pacer, SendRate, Unpaced, group_size
+from sendonce.domain.parcels import Parcel
+from sendonce.domain.retries import RetryPolicy
+from sendonce.errors import BadInput, Unavailable
+from sendonce.ports import Journal, Ledger, Meter, Transport
+
+log = logging.getLogger(__name__)
+
+STALE_AFTER = 1.0
+"""The one-second promise: an older claim does not go out."""
+DRAIN_SECONDS = 8.0
+IDLE_POLL = 0.5
+FLUSH_AFTER = 0.2
+RELEASED = Deferred("released", "claimed, but it never left", retry_after=0.0, throttle=True)
+
+
+def boot_time() -> float:
+    """Seconds since boot, also those of a suspended machine, in which CLOCK_MONOTONIC stands still."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A claimed job and the boot time at which its claim began."""
+
+    job: ClaimedJob
+    taken: float
+
+
+class Sender:
+    """Sends what is due until it is stopped. ``load`` prepares the letters of newly claimed jobs
+    (called in the ledger's thread), ``build`` makes a parcel of one."""
+
+    def __init__(
+        self,
+        *,
+        worker_id: str,
+        ledger: Ledger,
+        transport: Transport,
+        journal: Journal,
+        pacer: Pacer | Unpaced,
+        build: Callable[[ClaimedJob, float], Parcel],
+        load: Callable[[tuple[ClaimedJob, ...]], None],
+        retry: RetryPolicy,
+        meter: Meter,
+        connections: int,
+        batch_size: int,
+        may_claim: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._worker_id = worker_id
+        self._ledger = ledger
+        self._transport = transport
+        self._journal = journal
+        self._pacer = pacer
+        self._build = build
+        self._load = load
+        self._retry = retry
+        self._meter = meter
+        self._connections = connections
+        self._batch_size = batch_size
+        self._may_claim = may_claim
+        self._dice = Random()  # noqa: S311 (jitter)
+        self._ready: deque[Claimed] = deque()
+        self._on_wire: set[Parcel] = set()
+        self._taken = 0
+        self._outcomes: list[Settlement] = []
+        self._waiters: deque[asyncio.Future[Parcel | None]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._books_due = asyncio.Event()
+        self._rate = SendRate(connections)
+        self._last_turn = time.monotonic()
+        self._closing = False
+        self._throttles = 0
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ledger")
+        self.idle = asyncio.Event()
+        self.settled = 0
+
+    # -- the life of a sender ------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Send until ``stop`` is called; everything that is known is settled when this returns."""
+        lanes = asyncio.create_task(self._transport.carry(self, self._connections))
+        books = asyncio.create_task(self._keep_books())
+        try:
+            await asyncio.wait({lanes, books}, return_when=asyncio.FIRST_COMPLETED)
+            self.stop()
+            await self._drain(lanes)
+            await asyncio.wait({books})
+            books.result()
+            if not lanes.cancelled():
+                lanes.result()
+        finally:
+            self.stop()
+            for task in (lanes, books):
+                task.cancel()
+            await asyncio.gather(lanes, books, return_exceptions=True)
+            self._thread.shutdown(wait=True)
+
+    def stop(self) -> None:
+        """Claim no more, give back what is not on the wire, let the rest finish."""
+        if self._closing:
+            return
+        self._closing = True
+        while self._ready:
+            self._give_back(self._ready.popleft().job)
+        self._pump()
+        self._books_due.set()
+
+    async def _drain(self, lanes: asyncio.Task[None]) -> None:
+        """Wait for the replies, but not for a provider that hangs: its letters alone are in doubt."""
+        await asyncio.wait({lanes}, timeout=DRAIN_SECONDS)
+        if not lanes.done():
+            lanes.cancel()
+            await asyncio.wait({lanes})
+        self._taken = 0
+        self._books_due.set()
+
+    # -- Feed: what the transport's connections call -------------------------------------------
+
+    async def take(self) -> Parcel | None:
+        parcel = self.take_nowait()
+        if parcel is not None or self._closing:
+            return parcel
+        waiter: asyncio.Future[Parcel | None] = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        self._pump()
+        return await waiter
+
+    def take_nowait(self) -> Parcel | None:
+        while self._ready and not self._closing:
+            now = time.monotonic()
+            if self._pacer.wait(now) > 0:
+                return None
+            claimed = self._ready.popleft()
+            parcel = self._parcel(claimed)
+            if parcel is not None:
+                self._pacer.take(now)
+                self._taken += 1
+                return parcel
+        return None
+
+    def _parcel(self, claimed: Claimed) -> Parcel | None:
+        """The job made ready; None if its claim is too old or its fields are not fit for a letter."""
+        if boot_time() - claimed.taken > STALE_AFTER:
+            self._give_back(claimed.job)
+            return None
+        try:
+            return self._build(claimed.job, claimed.taken)
+        except BadInput as exc:
+            self._record(claimed.job.id, claimed.job.attempt, claimed.job.tries, Refused("content", str(exc)))
+            return None
+
+    def wire(self, parcel: Parcel) -> bool:
+        failpoint("wire-before")
+        if (
+            self._closing
+            or boot_time() - parcel.taken > STALE_AFTER
+            or not self._journal.wire(parcel.job_id, parcel.attempt)
+        ):
+            self._pacer.give_back(time.monotonic())
+            self._taken -= 1
+            self._record(parcel.job_id, parcel.attempt, parcel.tries, RELEASED)
+            return False
+        self._on_wire.add(parcel)
+        failpoint("wire-after")
+        return True
+
+    def settle(self, parcel: Parcel, outcome: Outcome) -> None:
+        failpoint("reply-before")
+        if parcel in self._on_wire:
+            self._on_wire.discard(parcel)
+            self._journal.reply(parcel.job_id, parcel.attempt, outcome)
+        failpoint("reply-after")
+        now = time.monotonic()
+        self._pacer.give_back(now)
+        self._taken -= 1
+        self._mind_throttling(outcome, now)
+        self._meter.count_outcome(self._transport.name, outcome)
+        self._record(parcel.job_id, parcel.attempt, parcel.tries, outcome)
+
+    def _mind_throttling(self, outcome: Outcome, now: float) -> None:
+        """A provider that says "not now" to the sender rests the whole transport, longer each time."""
+        if isinstance(outcome, Deferred) and outcome.throttle:
+            self._throttles = min(self._throttles + 1, 6)
+            rest = outcome.retry_after if outcome.retry_after is not None else 1.0
+            self._pacer.hold(now + max(rest, min(0.25 * 2.0**self._throttles, 10.0)))
+            self._give_back_if_held(now)
+            log.warning("held back", extra={"fields": {"code": outcome.code, "reason": outcome.reason}})
+        else:
+            self._throttles = 0
+
+    def _give_back_if_held(self, now: float) -> None:
+        """Jobs that would only grow stale here may be sent by somebody else, or be cancelled."""
+        if self._pacer.wait(now) > STALE_AFTER:
+            while self._ready:
+                self._give_back(self._ready.popleft().job)
+
+    # -- handing out ---------------------------------------------------------------------------
+
+    def _pump(self) -> None:
+        """Give parcels to waiting connections as far as pacing allows, and come back when it allows more."""
+        while self._waiters and (self._closing or self._ready):
+            parcel = self.take_nowait()
+            if parcel is None and not self._closing:
+                break
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(parcel)
+            elif parcel is not None:
+                self.settle(parcel, RELEASED)
+        now = time.monotonic()
+        self._give_back_if_held(now)
+        if self._waiters and self._ready and self._timer is None:
+            delay = self._pacer.wait(now)
+            self._timer = asyncio.get_running_loop().call_later(delay, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self._pump()
+
+    # -- the books -----------------------------------------------------------------------------
+
+    def _give_back(self, job: ClaimedJob) -> None:
+        self._record(job.id, job.attempt, job.tries, RELEASED)
+
+    def _record(self, job_id: str, attempt: int, tries: int, outcome: Outcome) -> None:
+        """Note an outcome for the next commit."""
+        settlement = Settlement(job_id, attempt, outcome)
+        if isinstance(outcome, Deferred):
+            wait = self._retry.after(tries, outcome, self._dice)
+            settlement = replace(settlement, retry_after=wait or 0.0, exhausted=wait is None)
+        elif isinstance(outcome, InDoubt):
+            settlement = replace(settlement, death_proof="the worker's own word")
+        self._outcomes.append(settlement)
+        if len(self._outcomes) >= self._group() or not self._busy():
+            self._books_due.set()
+
+    def _busy(self) -> bool:
+        return bool(self._ready) or self._taken > 0
+
+    def _group(self) -> int:
+        permitted = float(self._pacer.rate or 1e9)
+        return group_size(min(permitted, self._rate.value), self._batch_size)
+
+    async def _keep_books(self) -> None:
+        """Settle and claim, one commit a group, until the sender is closed and all is settled."""
+        while not (self._closing and not self._busy() and not self._outcomes):
+            claim = self._next_claim()
+            claimed = await self._turn(claim) if self._outcomes or claim else 0
+            if not claimed:
+                await self._wait_for_books()
+            self._books_due.clear()
+
+    async def _wait_for_books(self) -> None:
+        waiting = self._busy() or self._outcomes or self._pacer.wait(time.monotonic()) > 0
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._books_due.wait(), FLUSH_AFTER if waiting else IDLE_POLL)
+
+    def _next_claim(self) -> ClaimRequest | None:
+        """The next group, unless two are out already or nothing could leave within half a second."""
+        if self._closing or not self._may_claim() or self._pacer.wait(time.monotonic()) > STALE_AFTER / 2:
+            return None
+        group = self._group()
+        room = 2 * group - len(self._ready) - self._taken
+        if room < group and self._busy():
+            return None
+        return ClaimRequest(self._worker_id, uuid.uuid4().hex, min(group, max(room, 1)))
+
+    async def _turn(self, claim: ClaimRequest | None) -> int:
+        """One commit; how many jobs it claimed."""
+        settlements, self._outcomes = self._outcomes, []
+        began, began_boot = time.monotonic(), boot_time()
+        turn = await self._turn_until_answered(settlements, claim)
+        now = time.monotonic()
+        self._rate.observe(len(settlements), now - self._last_turn)
+        self._last_turn = now
+        self._meter.observe_turn(len(turn.claimed), len(settlements), now - began)
+        self._log_turn(turn, settlements)
+        self.settled += len(settlements)
+        for job in turn.claimed:
+            if self._closing:
+                self._give_back(job)
+            else:
+                self._ready.append(Claimed(job, began_boot))
+        if claim is not None:
+            self._mark_idle(not turn.claimed)
+        self._pump()
+        return len(turn.claimed)
+
+    def _mark_idle(self, nothing_due: bool) -> None:
+        if nothing_due and not self._busy() and not self._outcomes:
+            self.idle.set()
+        else:
+            self.idle.clear()
+
+    async def _turn_until_answered(self, settlements: list[Settlement], claim: ClaimRequest | None) -> Turn:
+        """Retry the settle for ever, never the send. A claim that may have been committed is looked for
+        by its token; it will be found too old for the wire, and given back."""
+        pause = 0.1
+        deadline: float | None = None
+        while True:
+            try:
+                return await self._in_thread(settlements, claim)
+            except Unavailable as exc:
+                log.warning("the ledger does not answer", extra={"fields": {"error": str(exc)}})
+                if self._closing:
+                    # What is not settled now is in the journal: the next worker settles it from there.
+                    deadline = deadline or time.monotonic() + DRAIN_SECONDS
+                    if time.monotonic() > deadline:
+                        raise
+                claim = replace(claim, retry=True) if claim else None
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, 5.0)
+
+    async def _in_thread(self, settlements: list[Settlement], claim: ClaimRequest | None) -> Turn:
+        return await asyncio.get_running_loop().run_in_executor(
+            self._thread, self._turn_in_thread, settlements, claim
+        )
+
+    def _turn_in_thread(self, settlements: list[Settlement], claim: ClaimRequest | None) -> Turn:
+        failpoint("settle-before")
+        turn = self._ledger.turn(settlements, claim)
+        failpoint("settle-after")
+        if turn.claimed:
+            self._journal.claimed(turn.claim_seq)
+            failpoint("claimed")
+            self._load(turn.claimed)
+        return turn
+
+    def _log_turn(self, turn: Turn, settlements: list[Settlement]) -> None:
+        if settlements and log.isEnabledFor(logging.INFO):
+            kinds: dict[str, int] = {}
+            for settlement in settlements:
+                name = type(settlement.outcome).__name__.lower()
+                kinds[name] = kinds.get(name, 0) + 1
+            fields = {"settled": kinds, "claimed": len(turn.claimed), "skipped": turn.skipped}
+            log.info("batch", extra={"fields": fields})

@@ -1,0 +1,56 @@
+"""The house duties beside sending: plan started mailouts, finish the done, see to the cancelled."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from sendonce.domain.failpoints import failpoint
+from sendonce.domain.mailouts import Mailout, MailoutStatus, Phase
+from sendonce.ports import Store
+
+log = logging.getLogger(__name__)
+
+CHUNK = 5_000
+
+
+class Steward:
+    """``planner`` names this process in the planning lease; ``pause`` lets others write between chunks."""
+
+    def __init__(self, store: Store, planner: str, pause: Callable[[], None]) -> None:
+        self._store = store
+        self._planner = planner
+        self._pause = pause
+
+    def run(self) -> bool:
+        """One round; whether a mailout is still being planned (by anybody)."""
+        planning = False
+        for mailout in self._store.mailouts.with_status(MailoutStatus.SENDING):
+            if mailout.phase == Phase.PLANNING and not self.plan(mailout):
+                planning = True
+            if mailout.cancelled:
+                self._skip_cancelled(mailout)
+            self._complete(mailout)
+        return planning
+
+    def plan(self, mailout: Mailout) -> bool:
+        """Plan to the end, chunk by chunk; False when another planner is at it."""
+        while True:
+            progress = self._store.mailouts.plan_chunk(mailout.id, self._planner, CHUNK)
+            failpoint("plan-chunk")
+            if progress is None:
+                return False
+            if progress.finished:
+                log.info("planned", extra={"fields": {"mailout": mailout.id}})
+                return True
+            self._pause()
+
+    def _skip_cancelled(self, mailout: Mailout) -> None:
+        while self._store.mailouts.cancel_chunk(mailout.id, CHUNK):
+            self._pause()
+
+    def _complete(self, mailout: Mailout) -> None:
+        failpoint("complete-before")
+        status = self._store.mailouts.complete(mailout.id)
+        if status is not None:
+            log.info("mailout over", extra={"fields": {"mailout": mailout.id, "status": str(status)}})

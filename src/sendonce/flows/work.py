@@ -1,0 +1,266 @@
+"""A worker's life: prove that the ledger is sound, bury the dead, send, keep house, leave nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Protocol
+
+from sendonce.domain.clocks import ClockGuard
+from sendonce.domain.letters import MessageSettings
+from sendonce.domain.outcomes import Accepted, Outcome
+from sendonce.domain.retries import RetryPolicy
+from sendonce.domain.workers import WorkerRecord
+from sendonce.errors import LedgerRolledBack, Refused, Unavailable
+from sendonce.flows.build import ParcelBuilder
+from sendonce.flows.bury import bury_the_dead
+from sendonce.flows.check_ledger import check_ledger
+from sendonce.flows.keep_rate import RateKeeper
+from sendonce.flows.resolve_doubts import DoubtPolicy, DoubtResolver, Witness
+from sendonce.flows.send import Sender, boot_time
+from sendonce.flows.steward import Steward
+from sendonce.ports import Graveyard, Journal, Meter, Store, Transport
+
+log = logging.getLogger(__name__)
+
+PLAN_EVERY = 0.5
+RENEW_EVERY = 2.0
+# A letter that waits for a deferral this short is worth staying for.
+SHORT_WAIT = timedelta(seconds=10)
+
+
+class OwnJournal(Journal, Protocol):
+    path: Path
+    inode: int
+
+    def close(self, *, settled: bool) -> None: ...
+
+
+class StateKeeper(Graveyard, Protocol):
+    """The state directory of this machine."""
+
+    def enlist(self, name: str, worker_id: str, slots: int) -> OwnJournal: ...
+
+    def sweep(self, name: str, known: set[str]) -> None: ...
+
+    def highest_claim(self) -> int: ...
+
+    def keep_claim(self, claim_seq: int) -> None: ...
+
+    def boot_id(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class WorkOptions:
+    name: str
+    rate_limit: int
+    rate_key: str
+    connections: int
+    batch_size: int
+    retry: RetryPolicy
+    doubts: DoubtPolicy
+    bury_every: float
+
+
+class Worker:
+    """One worker process. ``run`` returns when ``until`` says so or ``stop`` is called."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        transport: Transport,
+        witness: Witness | None,
+        state: StateKeeper,
+        message_settings: MessageSettings,
+        options: WorkOptions,
+        meter: Meter,
+    ) -> None:
+        self._store = store
+        self._transport = transport
+        self._witness = witness
+        self._state = state
+        self._messages = message_settings
+        self._options = options
+        self._meter = meter
+        self.id = str(uuid.uuid4())
+        self._stopping = asyncio.Event()
+        self._clock = ClockGuard(time.time(), boot_time())
+        self._rates = RateKeeper(
+            key=options.rate_key,
+            worker_id=self.id,
+            limit=options.rate_limit,
+            permits=store.permits,
+            transport=transport,
+        )
+        self._steward = Steward(store, planner=self.id, pause=lambda: time.sleep(0.005))
+        self._planning = True
+        self._sender: Sender | None = None
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    async def run(self, until: Callable[[Worker], Awaitable[bool]] | None = None) -> int:
+        """Work until ``until`` is true (asked several times a second); how many letters were settled."""
+        await asyncio.to_thread(self._prepare)
+        await self._rates.ask_quota()
+        journal = await asyncio.to_thread(self._enlist)
+        try:
+            await asyncio.to_thread(self._rates.open)
+            return await self._work(journal, until)
+        finally:
+            await asyncio.shield(asyncio.to_thread(self._leave, journal))
+
+    def _prepare(self) -> None:
+        check_ledger(self._store, self._state.highest_claim())
+        bury_the_dead(self._store, self._state)
+        self._state.sweep(self._options.name, {w.lock_file for w in self._store.workers.open()})
+
+    def _enlist(self) -> OwnJournal:
+        slots = 1024 + 8 * self._options.batch_size
+        journal = self._state.enlist(self._options.name, self.id, slots)
+        record = WorkerRecord(
+            id=self.id,
+            name=self._options.name,
+            transport=self._transport.name,
+            lock_domain=self._state.lock_domain,
+            lock_file=journal.path.name,
+            inode=journal.inode,
+            boot_id=self._state.boot_id(),
+            host=socket.gethostname(),
+            pid=os.getpid(),
+        )
+        try:
+            self._store.workers.register(record)
+        except BaseException:
+            journal.close(settled=True)
+            raise
+        return journal
+
+    def _leave(self, journal: OwnJournal) -> None:
+        """Sign off. If the ledger cannot be told, the file stays and the next worker buries this one."""
+        settled = False
+        try:
+            self._rates.close()
+            self._store.workers.end(self.id, "left")
+            self._state.keep_claim(self._store.ledger.identity().claim_seq)
+            settled = True
+        except (Unavailable, Refused) as exc:
+            log.error("the worker could not sign off", extra={"fields": {"error": str(exc)}})
+        finally:
+            journal.close(settled=settled)
+
+    # -- at work -------------------------------------------------------------------------------
+
+    async def _work(self, journal: OwnJournal, until: Callable[[Worker], Awaitable[bool]] | None) -> int:
+        builder = ParcelBuilder(self._store.mailouts, self._messages)
+        self._sender = Sender(
+            worker_id=self.id,
+            ledger=self._store.ledger,
+            transport=self._transport,
+            journal=journal,
+            pacer=self._rates.pacer,
+            build=builder.build,
+            load=builder.load,
+            retry=self._options.retry,
+            meter=_Counting(self._meter, self._rates),
+            connections=self._options.connections,
+            batch_size=self._options.batch_size,
+            may_claim=self._may_claim,
+        )
+        sending = asyncio.create_task(self._sender.run())
+        duties: list[asyncio.Task[None]] = [
+            asyncio.create_task(self._every(PLAN_EVERY, self._plan)),
+            asyncio.create_task(self._every(RENEW_EVERY, self._renew_rate)),
+            asyncio.create_task(self._every(self._options.bury_every, self._see_to_the_dead)),
+        ]
+        if until is not None:
+            duties.append(asyncio.create_task(self._watch(until)))
+        stopping = asyncio.create_task(self._stopping.wait())
+        everything: set[asyncio.Task[Any]] = {sending, stopping, *duties}
+        try:
+            await asyncio.wait(everything, return_when=asyncio.FIRST_COMPLETED)
+            self._sender.stop()
+            await asyncio.wait({sending})
+            for task in everything - {stopping}:
+                if task.done() and not task.cancelled():
+                    task.result()
+        finally:
+            for task in everything:
+                task.cancel()
+            await asyncio.gather(*everything, return_exceptions=True)
+        return self._sender.settled
+
+    async def _every(self, seconds: float, duty: Callable[[], Awaitable[None]]) -> None:
+        """Do a duty again and again; a database or provider that does not answer is asked again later."""
+        while True:
+            try:
+                await duty()
+            except LedgerRolledBack:
+                raise
+            except Unavailable as exc:
+                log.warning("a duty failed", extra={"fields": {"error": str(exc)}})
+            await asyncio.sleep(seconds)
+
+    async def _watch(self, until: Callable[[Worker], Awaitable[bool]]) -> None:
+        while True:
+            with suppress(Unavailable):
+                if await until(self):
+                    return
+            await asyncio.sleep(0.1)
+
+    async def _plan(self) -> None:
+        self._planning = await asyncio.to_thread(self._steward.run)
+
+    async def _renew_rate(self) -> None:
+        await self._rates.ask_quota()
+        share = await asyncio.to_thread(self._rates.renew)
+        if share is not None:
+            self._rates.pacer.resize(share, time.monotonic())
+
+    async def _see_to_the_dead(self) -> None:
+        await asyncio.to_thread(bury_the_dead, self._store, self._state, self.id)
+        if self._witness is not None:
+            resolver = DoubtResolver(
+                self._store, self._witness, self._options.doubts, lambda: str(uuid.uuid4())
+            )
+            await resolver.run()
+
+    # -- questions -----------------------------------------------------------------------------
+
+    def _may_claim(self) -> bool:
+        return self._rates.may_send() and self._clock.trusts(time.time(), boot_time())
+
+    async def idle(self) -> bool:
+        """Nothing is on its way, nothing is being planned, and nothing comes due in the next moments."""
+        if self._sender is None or not self._sender.idle.is_set() or self._planning:
+            return False
+        due = await asyncio.to_thread(self._store.jobs.oldest_due)
+        if due is None:
+            return True
+        now = await asyncio.to_thread(self._store.ledger.now)
+        return due - now > SHORT_WAIT
+
+
+class _Counting:
+    """The meter, with the accepted letters counted against the account's quota on the way."""
+
+    def __init__(self, meter: Meter, rates: RateKeeper) -> None:
+        self._meter = meter
+        self._rates = rates
+        self.observe_turn = meter.observe_turn
+        self.count_event = meter.count_event
+
+    def count_outcome(self, transport: str, outcome: Outcome) -> None:
+        if isinstance(outcome, Accepted):
+            self._rates.count_accepted()
+        self._meter.count_outcome(transport, outcome)

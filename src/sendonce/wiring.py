@@ -1,0 +1,172 @@
+"""Settings in, working parts out: the only place that knows both the flows and the adapters.
+
+Heavy modules are imported where they are needed, so that ``sendonce --help`` needs none of them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from datetime import timedelta
+from typing import TYPE_CHECKING, Literal, cast
+
+from sendonce.domain import failpoints
+from sendonce.domain.letters import MessageSettings
+from sendonce.domain.retries import RetryPolicy
+from sendonce.errors import BadSetting
+from sendonce.settings import Settings
+
+if TYPE_CHECKING:
+    from sendonce.adapters.aws.credentials import CredentialSource
+    from sendonce.adapters.events.sns import SnsVerifier
+    from sendonce.adapters.stores.sql import SqlStore
+    from sendonce.adapters.wire_journal import StateDirectory
+    from sendonce.flows.work import Worker
+    from sendonce.ports import Meter, Store, Transport
+
+
+def open_store(settings: Settings) -> SqlStore:
+    from sendonce.adapters.stores.sql import open_store
+
+    return open_store(settings.database_url)
+
+
+def state_directory(settings: Settings, store: Store) -> StateDirectory:
+    from sendonce.adapters.wire_journal import StateDirectory
+
+    return StateDirectory(settings.state_dir, store.ledger.identity().ledger_id)
+
+
+def aws_credentials(settings: Settings) -> CredentialSource:
+    from sendonce.adapters.aws.credentials import credential_source
+
+    return credential_source(
+        settings.aws_access_key_id or None,
+        settings.aws_secret_access_key or None,
+        settings.aws_session_token or None,
+        settings.aws_profile or None,
+    )
+
+
+def make_transport(settings: Settings) -> Transport:
+    name = settings.require_transport()
+    if name == "ses":
+        from sendonce.adapters.transports.ses import SesSettings, SesTransport
+
+        ses = SesSettings(
+            region=settings.aws_region,
+            credentials=aws_credentials(settings),
+            configuration_set=settings.ses_configuration_set or None,
+            endpoint=settings.aws_endpoint_url_sesv2 or None,
+            read_timeout=settings.ses_timeout_seconds,
+        )
+        return SesTransport(ses)
+    if name == "smtp":
+        from sendonce.adapters.transports.smtp import SmtpSettings, SmtpTransport
+
+        smtp = SmtpSettings(
+            host=settings.smtp_host,
+            port=settings.smtp_port,
+            security=cast(Literal["starttls", "tls", "plain"], settings.smtp_security),
+            username=settings.smtp_username or None,
+            password=settings.smtp_password or None,
+            oauth_token=settings.smtp_oauth_token or None,
+            messages_per_connection=settings.smtp_messages_per_connection,
+            ca_file=settings.smtp_ca_file,
+        )
+        return SmtpTransport(smtp)
+    from sendonce.adapters.transports.maildir import MaildirTransport
+
+    return MaildirTransport(settings.maildir_path)
+
+
+def message_settings(settings: Settings) -> MessageSettings:
+    """What every letter carries. Letters that leave the machine need a postal address and a way out."""
+    if settings.transport != "maildir":
+        _require_for_leaving(settings)
+    sender = settings.sender
+    return MessageSettings(
+        from_address=sender,
+        from_name=None,
+        reply_to=settings.ses_reply_to or None,
+        footer_address=settings.mail_footer_address,
+        base_url=settings.app_base_url,
+        message_id_domain=sender.rpartition("@")[2],
+        unsubscribe_secret=unsubscribe_secret(settings),
+        language=settings.mail_language or None,
+    )
+
+
+def _require_for_leaving(settings: Settings) -> None:
+    missing = {
+        "MAIL_FOOTER_ADDRESS": "the law wants your postal address in every letter",
+        "UNSUBSCRIBE_SECRET": "unsubscribe links are signed with it; make one with: openssl rand -hex 32",
+        "APP_BASE_URL": "unsubscribe links begin with it",
+    }
+    lacking = [
+        f"{name} is not set, and letters that leave this machine need it: {why}."
+        for name, why in missing.items()
+        if settings.sources.get(name, "default") == "default"
+    ]
+    if lacking:
+        raise BadSetting("\n".join(lacking))
+
+
+def unsubscribe_secret(settings: Settings) -> bytes:
+    return settings.unsubscribe_secret.encode() or b"letters in a maildir go nowhere"
+
+
+def make_worker(settings: Settings, store: Store, meter: Meter, name: str = "") -> Worker:
+    from sendonce.adapters.transports.ses import SesTransport
+    from sendonce.flows.resolve_doubts import DoubtPolicy
+    from sendonce.flows.work import Worker, WorkOptions
+
+    arm_failpoint(settings)
+    transport = make_transport(settings)
+    options = WorkOptions(
+        name=name or settings.worker_name or f"{socket.gethostname()}-{os.getpid()}",
+        rate_limit=settings.rate_limit_per_sec,
+        rate_key=_rate_key(settings),
+        connections=settings.concurrency,
+        batch_size=settings.batch_size,
+        retry=RetryPolicy(settings.max_tries, settings.retry_base_seconds, settings.retry_max_seconds),
+        doubts=DoubtPolicy(
+            quiet=timedelta(seconds=settings.in_doubt_quiet_seconds),
+            signature_window=timedelta(seconds=settings.ses_signature_window_seconds),
+            canary_sender=settings.sender if settings.doubt_canary else None,
+        ),
+        bury_every=settings.bury_interval_seconds,
+    )
+    return Worker(
+        store=store,
+        transport=transport,
+        witness=transport if isinstance(transport, SesTransport) else None,
+        state=state_directory(settings, store),
+        message_settings=message_settings(settings),
+        options=options,
+        meter=meter,
+    )
+
+
+def _rate_key(settings: Settings) -> str:
+    """Whose rate it is: an SES account in a region, or an SMTP submission host."""
+    where = {"ses": settings.aws_region, "smtp": f"{settings.smtp_host}:{settings.smtp_port}"}
+    return f"{settings.transport}/{where.get(settings.transport, 'local')}"
+
+
+def arm_failpoint(settings: Settings) -> None:
+    """FAILPOINT=name:n makes the process kill itself there, for crash tests."""
+    if not settings.failpoint:
+        return
+    name, _, count = settings.failpoint.partition(":")
+    if name not in failpoints.NAMES or not (count or "1").isdigit():
+        known = ", ".join(failpoints.NAMES)
+        raise BadSetting(f"FAILPOINT is '{settings.failpoint}': it must be name:n with a name of {known}.")
+    failpoints.arm(name, int(count or 1), lambda: os.kill(os.getpid(), signal.SIGKILL))
+
+
+def sns_verifier(settings: Settings) -> SnsVerifier:
+    from sendonce.adapters.events.sns import SnsVerifier
+
+    return SnsVerifier(frozenset(settings.sns_allowed_topic_arns), settings.sns_signing_cert_file)
