@@ -40,6 +40,7 @@ from sendonce.adapters.transports.ses_answers import (
     json_object,
     outcome_of,
 )
+from sendonce.domain.failpoints import failpoint
 from sendonce.domain.outcomes import Deferred, InDoubt, Outcome
 from sendonce.domain.parcels import Parcel, Quota
 from sendonce.errors import BadInput, Unavailable
@@ -159,6 +160,7 @@ class SesTransport:
         if not feed.wire(parcel):
             return
         answer = connection.send(request, self._settings.read_timeout)
+        failpoint("body-after")
         try:
             with suppress(NoAnswer):
                 await answer

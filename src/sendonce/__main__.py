@@ -1,0 +1,5 @@
+"""``python -m sendonce`` is the command ``sendonce``."""
+
+from sendonce.entrypoints.cli.app import main
+
+main()

@@ -1,0 +1,448 @@
+"""One SMTP session as a state machine on an asyncio protocol, made for one round trip a letter.
+
+Where the server offers PIPELINING, the envelope of the next letter rides behind the body of this one:
+RFC 2920 §3.1 lets a body be the first "command" of a group, and DATA must be the last::
+
+      client                                             server
+      MAIL 1, RCPT 1, DATA  ───────────────────────────►
+                            ◄───────────────────────────  250, 250, 354
+      wire(1); BODY 1 "." + MAIL 2, RCPT 2, DATA  ─────►                      one write
+                            ◄───────────────────────────  250 (dot 1), 250, 250, 354
+      settle(1)
+      wire(2); BODY 2 "." + MAIL 3, RCPT 3, DATA  ─────►
+                            ◄───────────────────────────  250 (dot 2), 250, 550, 554
+      settle(2); settle(3, Refused)
+      RSET, MAIL 4, RCPT 4, DATA  ─────────────────────►  only now; RSET ends what letter 3 began
+
+A body leaves only after the reply to the dot before it, so one body at most is on the wire.
+
+What a lost connection proves about a letter::
+
+      envelope sent ──────── wire() + write() ──────── reply to the dot
+        body never left: Deferred    │  the kernel delivers what it was    │  the reply is the verdict
+                                     │  given, whatever dies: InDoubt      │
+
+Body and dot go to the kernel in one write(), so there is no time when a body is out and its dot is
+known not to be.
+
+A refused RCPT may still be followed by 354, when the server looked at DATA alone. RFC 2920 §3.1 says
+to answer with a lone dot, and so we do: no recipient stands, so nothing is delivered, and the session
+lives on. To hang up would cost a TLS handshake and a login for each dead address of a list. If the
+server did accept the recipient (after it refused MAIL, say), the dot would deliver an empty letter:
+then the session is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from ssl import SSLContext
+from typing import cast
+
+from sendonce.adapters.transports.smtp_letter import body_lines, envelope_lines, local_refusal
+from sendonce.adapters.transports.smtp_replies import (
+    REST_AFTER_LOSS,
+    Features,
+    GarbledReply,
+    Reply,
+    ReplyReader,
+    SessionFailed,
+    acceptance,
+    rejection,
+    tidy,
+    trouble,
+)
+from sendonce.domain.outcomes import Deferred, InDoubt, Outcome
+from sendonce.domain.parcels import Parcel
+from sendonce.ports import Feed
+
+LEAVE_WITHIN = 2.0
+CANCELLED = trouble("cancelled", "the work was stopped", 0.0)
+
+_RSET, _DATA = b"RSET\r\n", b"DATA\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds to wait for a reply to a command, to the final dot, and for work; letters a connection.
+
+    A letter that waits behind a slow one outlives its claim and has to be given back, and with DATA
+    open that costs the connection. So the next envelope is sent ahead only to a server that answers
+    a letter within ``patience`` seconds.
+    """
+
+    command: float
+    final_dot: float
+    idle: float
+    patience: float
+    letters: int
+
+
+@dataclass(slots=True)
+class Pace:
+    """How quick the server was with its last letter. All sessions with it share one."""
+
+    quick: bool = False
+
+
+class SmtpSession(asyncio.Protocol):
+    """A connection to one server: first the handshake by ``exchange``, then letters by ``carry``.
+
+    Letters move in the callbacks of the protocol; a coroutine wakes only when the feed has nothing ready.
+    """
+
+    def __init__(self, feed: Feed, limits: Limits, pace: Pace) -> None:
+        self.features = Features()
+        self.unsent: Parcel | None = None  # came back from a connection that had died while idle
+        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._feed = feed
+        self._limits = limits
+        self._pace = pace
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._reader = ReplyReader()
+        self._expected: deque[Callable[[Reply], None]] = deque()
+        self._held: deque[tuple[bytes, Callable[[Reply], None]]] = deque()
+        self._turn: asyncio.Future[None] | None = None
+        self._current: Parcel | None = None
+        self._ahead: Parcel | None = None
+        self._on_wire = False
+        self._unproven = False  # reused after a rest, and no reply has shown yet that it is alive
+        self._needs_reset = False
+        self._over = False
+        self._letters = 0
+        self._written_at = 0.0
+        self._deadline = 0.0
+        self._alarm: asyncio.TimerHandle | None = None
+        self._envelope_replies = (self._on_command, self._on_rcpt, self._on_data)
+        # The greeting may be here before anybody waits for it.
+        self._answer: asyncio.Future[Reply] = self._loop.create_future()
+        self._expected.append(self._answer.set_result)
+
+    # -- the lane's side ------------------------------------------------------------------------
+
+    @property
+    def usable(self) -> bool:
+        return not self._over and self._letters < self._limits.letters
+
+    @property
+    def address_literal(self) -> str:
+        """Our end of the connection, as a client without a name of its own calls itself (RFC 5321 §4.1.3)."""
+        address = cast(asyncio.Transport, self._transport).get_extra_info("sockname")[0]
+        return f"[IPv6:{address}]" if ":" in address else f"[{address}]"
+
+    async def greeting(self) -> Reply:
+        self._expect_within(self._limits.command)
+        return await self._answer
+
+    async def exchange(self, command: bytes) -> Reply:
+        """Send a command line of the handshake, give its reply."""
+        if self._over:
+            raise SessionFailed(trouble("lost", "the server closed the connection", REST_AFTER_LOSS))
+        self._answer = self._loop.create_future()
+        self._expected.append(self._answer.set_result)
+        self._write(command + b"\r\n")
+        self._expect_within(self._limits.command)
+        return await self._answer
+
+    async def start_tls(self, context: SSLContext, host: str, timeout: float) -> None:
+        """Go on inside TLS. What the server said in the clear beyond its 220 is an injection."""
+        if self._over or not self._reader.drained:
+            raise SessionFailed(trouble("tls", "the server spoke between STARTTLS and TLS", REST_AFTER_LOSS))
+        self._stop_alarm()
+        plain = cast(asyncio.Transport, self._transport)
+        secure = await self._loop.start_tls(
+            plain, self, context, server_hostname=host, ssl_handshake_timeout=timeout
+        )
+        self._transport = cast(asyncio.Transport, secure)
+
+    async def carry(self, parcel: Parcel) -> None:
+        """Send the parcel, and behind it whatever the feed has ready, until it has nothing.
+
+        Everything taken is settled on return, but for ``unsent``.
+        """
+        self._turn = self._loop.create_future()
+        self._unproven = self._letters > 0
+        if self._fits(parcel):
+            self._open(parcel)
+        else:
+            self._go_on()
+        try:
+            await self._turn
+        except asyncio.CancelledError:
+            self.drop(CANCELLED, "cancelled before the server replied to the letter")
+            if self.unsent is not None:
+                self._feed.settle(self.unsent, CANCELLED)
+            raise
+
+    def drop(self, deferral: Deferred, doubt: str) -> None:
+        """Hang up, and settle what is in hand by how far it got."""
+        if self._over:
+            return
+        self._over = True
+        current, ahead, on_wire = self._current, self._ahead, self._on_wire
+        self._current = self._ahead = None
+        self._on_wire = False
+        self._hang_up()
+        if current is not None and on_wire:
+            self._feed.settle(current, InDoubt(doubt))
+        elif current is not None and self._unproven:
+            self.unsent = current
+        elif current is not None:
+            self._feed.settle(current, deferral)
+        if ahead is not None:
+            self._feed.settle(ahead, deferral)
+        self._wake(deferral)
+
+    def leave(self) -> None:
+        """Say QUIT; the answer, or two seconds, close the connection."""
+        if self._over:
+            return
+        self._over = True
+        self._write(b"QUIT\r\n")
+        self._expected.append(self._on_quit)
+        self._expect_within(LEAVE_WITHIN)
+
+    # -- the event loop's side ------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        reader, expected = self._reader, self._expected
+        try:
+            reader.feed(data)
+            while (reply := reader.next()) is not None:
+                if not expected:
+                    self._lose(f"the server spoke out of turn: {reply.code} {tidy(reply.text, 80)}")
+                    return
+                expected.popleft()(reply)
+        except GarbledReply as exc:
+            self._lose(str(exc))
+        except Exception as exc:  # noqa: BLE001 - the feed's errors belong to the lane, not to the event loop
+            self._crash(exc)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_alarm()
+        self._lose("the connection was closed" if exc is None else f"the connection broke: {exc}")
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+    def _expect_within(self, seconds: float) -> None:
+        """Move the deadline. The timer follows lazily: a letter must not cost a timer."""
+        self._deadline = self._loop.time() + seconds
+        if self._alarm is not None and self._alarm.when() > self._deadline:
+            self._stop_alarm()
+        if self._alarm is None:
+            self._alarm = self._loop.call_at(self._deadline, self._on_alarm)
+
+    def _stop_alarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def _on_alarm(self) -> None:
+        self._alarm = None
+        if self._loop.time() < self._deadline:
+            self._alarm = self._loop.call_at(self._deadline, self._on_alarm)
+        elif self._over:
+            self._hang_up()
+        elif not self._expected:
+            self.leave()  # nothing to do for a while: free the server's slot
+        else:
+            self._lose("no reply within the time limit")
+
+    # -- a transaction --------------------------------------------------------------------------
+
+    def _go_on(self) -> None:
+        """Between two transactions: the next parcel that is ready, or back to the lane."""
+        parcel = self._take_ready()
+        if parcel is not None:
+            self._open(parcel)
+        else:
+            self._expect_within(self._limits.idle)
+            self._wake(None)
+
+    def _take_ready(self) -> Parcel | None:
+        if self._letters >= self._limits.letters:
+            return None
+        while (parcel := self._feed.take_nowait()) is not None:
+            if self._fits(parcel):
+                return parcel
+        return None
+
+    def _fits(self, parcel: Parcel) -> bool:
+        """False when this server cannot take the parcel at all: it is settled here."""
+        refusal = local_refusal(parcel, self.features)
+        if refusal is not None:
+            self._feed.settle(parcel, refusal)
+        return refusal is None
+
+    def _open(self, parcel: Parcel) -> None:
+        self._current = parcel
+        self._write(self._envelope(parcel))
+        self._expect_within(self._limits.command)
+
+    def _envelope(self, parcel: Parcel) -> bytes:
+        """The commands to send now; a server without PIPELINING gets the others one by one."""
+        self._letters += 1
+        mail, rcpt = envelope_lines(parcel)
+        reset = self._needs_reset
+        self._needs_reset = False
+        if self.features.pipelining:
+            if reset:
+                self._expected.append(self._on_reset)
+            self._expected.extend(self._envelope_replies)
+            return _RSET + mail + rcpt + _DATA if reset else mail + rcpt + _DATA
+        self._held.extend(zip((mail, rcpt, _DATA), self._envelope_replies, strict=True))
+        if reset:
+            self._held.appendleft((_RSET, self._on_reset))
+        return self._next_held()
+
+    def _next_held(self) -> bytes:
+        command, handler = self._held.popleft()
+        self._expected.append(handler)
+        return command
+
+    def _step(self) -> None:
+        """The command before was taken well: send the next one that was held back, if any."""
+        self._unproven = False
+        if self._held:
+            self._write(self._next_held())
+            self._expect_within(self._limits.command)
+
+    def _on_reset(self, reply: Reply) -> None:
+        if reply.positive:
+            self._step()
+        else:
+            self.drop(trouble(str(reply.code), tidy(reply.text), REST_AFTER_LOSS), "")
+
+    def _on_command(self, reply: Reply) -> None:
+        if reply.positive:
+            self._step()
+        else:
+            self._reject(reply)
+
+    def _on_rcpt(self, reply: Reply) -> None:
+        if self._current is not None:
+            self._on_command(reply)
+        elif reply.positive:
+            self._lose("the server accepted a recipient after it had refused the sender")
+
+    def _on_data(self, reply: Reply) -> None:
+        if self._current is None:
+            if reply.code == 354:
+                self._expected.append(self._on_lone_dot)
+                self._write(b".\r\n")
+                self._expect_within(self._limits.final_dot)
+            else:
+                self._go_on()
+        elif reply.code == 354:
+            self._send_body(self._current)
+        else:
+            self._reject(reply)
+
+    def _on_lone_dot(self, _reply: Reply) -> None:
+        """The letter was settled when its recipient was refused; whatever this says, nothing was sent."""
+        self._go_on()
+
+    def _send_body(self, parcel: Parcel) -> None:
+        if not self._reader.drained or self._transport is None or self._transport.is_closing():
+            self._lose("the server replied before it was asked, or is gone")
+            return
+        if not self._feed.wire(parcel):
+            # DATA is open, and the only end of it that delivers nothing is to hang up.
+            self._current = None
+            self.drop(trouble("given-back", "", 0.0), "")
+            return
+        self._on_wire = True
+        self._expected.append(self._on_dot)
+        following = b""
+        if self.features.pipelining and self._pace.quick:
+            self._ahead = self._take_ready()
+            if self._ahead is not None:
+                following = self._envelope(self._ahead)
+        self._write(b"".join((*body_lines(parcel.content), following)))
+        self._expect_within(self._limits.final_dot)
+
+    def _on_dot(self, reply: Reply) -> None:
+        parcel = cast(Parcel, self._current)
+        if not reply.positive and not reply.negative:
+            self._lose(f"the server answered a letter with {reply.code}")
+            return
+        self._pace.quick = self._loop.time() - self._written_at < self._limits.patience
+        self._current, self._ahead = self._ahead, None
+        self._on_wire = False
+        outcome = acceptance(reply) if reply.positive else rejection(reply)
+        self._feed.settle(parcel, outcome)
+        if _ends_session(outcome):
+            self.drop(cast(Deferred, outcome), "")
+        elif self._current is None:
+            self._go_on()
+        else:
+            self._expect_within(self._limits.command)
+
+    def _on_quit(self, _reply: Reply) -> None:
+        if self._transport is not None:
+            self._transport.close()
+            self._expect_within(LEAVE_WITHIN)  # a TLS peer may keep its half open
+
+    def _reject(self, reply: Reply) -> None:
+        """The envelope was refused. Replies to what was pipelined behind it are still to come."""
+        if not reply.negative:
+            self._lose(f"the server answered a command with {reply.code}")
+            return
+        outcome = rejection(reply)
+        if _ends_session(outcome):
+            self.drop(cast(Deferred, outcome), "")
+            return
+        parcel, self._current = cast(Parcel, self._current), None
+        self._unproven = False
+        self._needs_reset = True
+        self._held.clear()
+        self._feed.settle(parcel, outcome)
+        if not self._expected:
+            self._go_on()
+        else:
+            self._expect_within(self._limits.command)
+
+    # -- the end --------------------------------------------------------------------------------
+
+    def _lose(self, what: str) -> None:
+        """The connection can be trusted no more: what is on the wire is in doubt, the rest never left."""
+        reason = tidy(what.encode("ascii", "replace"))
+        try:
+            self.drop(trouble("lost", reason, REST_AFTER_LOSS), f"{reason}, after the letter had left")
+        except Exception as exc:  # noqa: BLE001 - as in data_received
+            self._crash(exc)
+
+    def _crash(self, exc: Exception) -> None:
+        """The feed failed. The journal has what is on the wire; the lane raises."""
+        self._over = True
+        self._current = self._ahead = None
+        self._hang_up()
+        if self._turn is not None and not self._turn.done():
+            self._turn.set_exception(exc)
+
+    def _hang_up(self) -> None:
+        self._expected.clear()
+        self._held.clear()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _wake(self, failure: Deferred | None) -> None:
+        if self._turn is not None and not self._turn.done():
+            self._turn.set_result(None)
+        if failure is not None and not self._answer.done():
+            self._answer.set_exception(SessionFailed(failure))
+            self._answer.exception()  # nobody may be waiting any more, and that is fine
+
+    def _write(self, data: bytes) -> None:
+        self._written_at = self._loop.time()
+        cast(asyncio.Transport, self._transport).write(data)
+
+
+def _ends_session(outcome: Outcome) -> bool:
+    return isinstance(outcome, Deferred) and outcome.throttle

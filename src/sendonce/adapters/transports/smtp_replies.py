@@ -1,0 +1,182 @@
+"""What an SMTP server says: its replies, read within bounds, and what they mean for a letter.
+
+Everything here is hostile input. A reply line may have 2 KB and a reply 100 lines (RFC 5321
+§4.5.3.1.5 asks for 512 octets a line), and what ends up in a reason is printable ASCII.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sendonce.domain.outcomes import Accepted, Deferred, Refused
+
+MAX_LINE = 2048
+MAX_LINES = 100
+MESSAGE_ID_LENGTH = 120
+REASON_LENGTH = 300
+
+# How long the whole transport rests, in seconds. A person has to act on the last two.
+REST_AFTER_LOSS = 5.0
+REST_AFTER_UNREACHABLE = 15.0
+REST_AFTER_BUSY = 60.0
+REST_AFTER_TLS_TROUBLE = 300.0
+REST_AFTER_DENIED = 600.0
+
+# 421 ends the session (RFC 5321 §3.8). In mid-session it is often no more than a limit of letters a
+# connection, so the rest is short; a server in real trouble says it again as its greeting.
+_CLOSING = 421
+# A temporary authentication or TLS failure (RFC 4954, RFC 3207); Amazon SES says it for "maximum
+# sending rate exceeded".
+_BUSY = 454
+# The session is at fault, not the letter: authentication required, failed or too weak (RFC 4954 §6).
+# 503 is here because servers also answer "503 send AUTH first" to MAIL.
+_DENIED = frozenset({503, 530, 534, 535, 538})
+
+_PRINTABLE = bytes(byte if 32 <= byte < 127 else 32 for byte in range(256))
+
+
+class Reply(NamedTuple):
+    """A complete reply. ``text`` holds the lines without their codes, joined by LF."""
+
+    code: int
+    text: bytes
+
+    @property
+    def positive(self) -> bool:
+        return 200 <= self.code < 300
+
+    @property
+    def negative(self) -> bool:
+        return self.code >= 400
+
+
+class GarbledReply(Exception):
+    """What came is not SMTP. The message quotes it."""
+
+
+class SessionFailed(Exception):
+    """No session, and no letter's fault: ``outcome`` is what its letters get."""
+
+    def __init__(self, outcome: Deferred) -> None:
+        super().__init__(outcome.reason)
+        self.outcome = outcome
+
+
+class ReplyReader:
+    """Cuts the bytes of a connection into replies. Pull ``next()`` until it gives None."""
+
+    __slots__ = ("_code", "_lines", "_pending", "_start")
+
+    def __init__(self) -> None:
+        self._pending = b""
+        self._start = 0
+        self._code = 0
+        self._lines: list[bytes] = []
+
+    @property
+    def drained(self) -> bool:
+        """True when the server has said nothing beyond the replies already pulled."""
+        return self._start == len(self._pending) and not self._lines
+
+    def feed(self, data: bytes) -> None:
+        self._pending = self._pending[self._start :] + data
+        self._start = 0
+
+    def next(self) -> Reply | None:
+        while (end := self._pending.find(b"\n", self._start)) != -1:
+            line = self._pending[self._start : end]
+            self._start = end + 1
+            reply = self._take_line(line)
+            if reply is not None:
+                return reply
+        if len(self._pending) - self._start > MAX_LINE:
+            raise GarbledReply(f"a reply line of more than {MAX_LINE} bytes")
+        return None
+
+    def _take_line(self, line: bytes) -> Reply | None:
+        if line.endswith(b"\r"):
+            line = line[:-1]
+        code = _code_of(line)
+        if self._lines and code != self._code:
+            raise GarbledReply(f"a reply that changes its code from {self._code} to {code}")
+        if line[3:4] != b"-" and not self._lines:
+            return Reply(code, line[4:])
+        self._lines.append(line[4:])
+        if line[3:4] == b"-":
+            if len(self._lines) >= MAX_LINES:
+                raise GarbledReply(f"a reply of more than {MAX_LINES} lines")
+            self._code = code
+            return None
+        reply = Reply(code, b"\n".join(self._lines))
+        self._lines = []
+        return reply
+
+
+def _code_of(line: bytes) -> int:
+    digits = line[:3]
+    if len(line) > MAX_LINE or len(digits) < 3 or not digits.isdigit() or not b"200" <= digits < b"600":
+        raise GarbledReply(f"not an SMTP reply: {tidy(line, 80)!r}")
+    if line[3:4] not in b" -":
+        raise GarbledReply(f"not an SMTP reply: {tidy(line, 80)!r}")
+    return int(digits)
+
+
+def tidy(text: bytes, limit: int = REASON_LENGTH) -> str:
+    """Printable ASCII on one line, at most ``limit`` characters: fit for a row, a log, a terminal."""
+    return " ".join(text[: 4 * limit].translate(_PRINTABLE).decode("ascii").split())[:limit]
+
+
+def acceptance(reply: Reply) -> Accepted:
+    """The server took the letter; its words usually hold the queue id."""
+    return Accepted(tidy(reply.text, MESSAGE_ID_LENGTH))
+
+
+def rejection(reply: Reply) -> Refused | Deferred:
+    """What a 4xx or 5xx to MAIL, RCPT, DATA or the final dot means for the letter."""
+    code, reason = str(reply.code), tidy(reply.text)
+    if reply.code == _CLOSING:
+        return trouble(code, reason, REST_AFTER_LOSS)
+    if reply.code == _BUSY:
+        return trouble(code, reason, REST_AFTER_BUSY)
+    if reply.code in _DENIED:
+        return trouble(code, reason, REST_AFTER_DENIED)
+    if reply.code < 500:
+        return Deferred(code, reason)
+    return Refused(code, reason)
+
+
+def trouble(code: str, reason: str, rest: float) -> Deferred:
+    """Not this letter's fault: no try is used up, and the transport rests."""
+    return Deferred(code, reason, retry_after=rest, throttle=True)
+
+
+def denial(reply: Reply, during: str) -> Deferred:
+    """A server that turns the session down, before any letter came into play."""
+    rest = REST_AFTER_DENIED if reply.code >= 500 else REST_AFTER_BUSY
+    return trouble(str(reply.code), f"{during}: {reply.code} {tidy(reply.text)}".rstrip(), rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What EHLO told."""
+
+    pipelining: bool = False
+    starttls: bool = False
+    smtputf8: bool = False
+    max_size: int | None = None
+    auth: frozenset[str] = frozenset()
+
+
+def read_features(reply: Reply) -> Features:
+    """The extensions in an EHLO reply; its first line is a greeting (RFC 5321 §4.1.1.1)."""
+    words = [tidy(line).upper().split() for line in reply.text.split(b"\n")[1:]]
+    table = {line[0]: line[1:] for line in words if line}
+    size = (table.get("SIZE") or ["0"])[0]
+    return Features(
+        pipelining="PIPELINING" in table,
+        starttls="STARTTLS" in table,
+        smtputf8="SMTPUTF8" in table,
+        max_size=int(size) if size.isdecimal() and len(size) < 20 and int(size) > 0 else None,  # 0: no limit
+        auth=frozenset(table.get("AUTH", ())),
+    )

@@ -1,0 +1,57 @@
+"""The tree of commands, and how their errors end."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from sendonce.entrypoints.cli import (
+    database,
+    demo,
+    jobs,
+    mailouts,
+    sandbox,
+    service,
+    subscribers,
+    suppressions,
+)
+from sendonce.entrypoints.cli.output import say_error
+from sendonce.errors import SendonceError
+
+app = typer.Typer(
+    name="sendonce",
+    help="Sends each letter to each recipient once, and can prove it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for group in (
+    subscribers.group,
+    mailouts.group,
+    jobs.group,
+    suppressions.group,
+    database.group,
+):
+    app.add_typer(group)
+for command in (demo.demo, service.serve, service.worker, service.tick, sandbox.sandbox):
+    app.command()(command)
+app.command()(service.settings)
+app.command()(service.version)
+
+
+def main() -> None:
+    """Run a command. Exit codes: 0 done, 1 failed, 2 usage, 3 refused by a rule."""
+    try:
+        app()
+    except SendonceError as exc:
+        say_error(str(exc))
+        sys.exit(exc.exit_code)
+    except KeyboardInterrupt:
+        say_error("Interrupted.")
+        sys.exit(1)
+    except BrokenPipeError:
+        # The reader of our output went away (sendonce … | head): not our error.
+        sys.stderr.close()
+        sys.exit(0)

@@ -1,0 +1,295 @@
+"""sendonce demo: the main job from end to end, with a crash in the middle, on loopback."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any
+from urllib.request import urlopen
+
+import typer
+
+from sendonce.entrypoints.cli.output import print_table, say
+from sendonce.entrypoints.cli.progress import measuring
+from sendonce.errors import BadInput, Unavailable
+
+if TYPE_CHECKING:
+    from sendonce.domain.jobs import Books
+    from sendonce.ports import Store
+
+RATE = 120
+SUPPRESSED = ("reader0007@example.org", "reader0700@example.org")
+# One letter in a hundred meets some trouble at the provider; events come late and some come twice.
+FAULTS = {
+    "throttle": 0.004,
+    "refuse": 0.002,
+    "reset_after": 0.003,
+    "truncate": 0.002,
+    "error_after": 0.002,
+    "events": {"duplicate": 0.05, "late": [0.0, 0.8], "shuffle": True},
+}
+PATIENCE = 50.0
+
+
+def demo(
+    directory: Annotated[
+        Path, typer.Option("--dir", help="Where everything is put; must not exist yet or be a demo's.")
+    ] = Path("sendonce-demo"),
+    count: Annotated[int, typer.Option(min=50, max=100_000, help="How many subscribers.")] = 1000,
+    seed: Annotated[int | None, typer.Option(help="The dice of the sandbox and of the kill.")] = None,
+) -> None:
+    """Send a sample mailout through the sandbox: no account, no network, one worker killed on the way."""
+    seed = random.SystemRandom().randrange(1_000_000) if seed is None else seed
+    _make_directory(directory)
+    with ExitStack() as stack:
+        Demo(directory.resolve(), count, seed, stack).run()
+
+
+def _make_directory(directory: Path) -> None:
+    marker = directory / ".sendonce-demo"
+    if directory.exists() and not marker.exists():
+        raise BadInput(f"{directory} exists and is not a demo's: give another with --dir.")
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    marker.touch()
+
+
+@dataclass
+class Demo:
+    directory: Path
+    count: int
+    seed: int
+    stack: ExitStack
+
+    def run(self) -> None:
+        began = time.monotonic()
+        say(f"Seed {self.seed}. Everything is in {self.directory}")
+        self._start_the_world()
+        self._prepare_the_list()
+        mailout_id = self._start_the_mailout()
+        with self._store() as store:
+            self._send_and_crash(store, mailout_id)
+            self._wait_for_evidence(store, mailout_id)
+        for process in reversed(self._processes):
+            process.terminate()
+            process.wait(15)
+        self._report(mailout_id, time.monotonic() - began)
+
+    # -- the steps -----------------------------------------------------------------------------
+
+    def _start_the_world(self) -> None:
+        """The sandbox SES and the HTTP service that takes its events, each a process of its own."""
+        from sendonce.sandbox.samples import LETTER, subscriber_lines
+
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._letter = LETTER
+        (self.directory / "subscribers.csv").write_text(
+            "\n".join(subscriber_lines(self.count)), encoding="utf-8"
+        )
+        port = _free_port()
+        arguments = ["--dir", str(self.directory / "sandbox"), "--port", "0", "--max-rate", str(RATE + 20)]
+        arguments += ["--events-url", f"http://127.0.0.1:{port}/ses-events", "--seed", str(self.seed)]
+        arguments += ["--bounce-share", "0.02", "--complaint-share", "0.004", "--faults", json.dumps(FAULTS)]
+        sandbox = self._spawn(
+            "sandbox", [sys.executable, "-m", "sendonce.sandbox", *arguments], {}, pipe=True
+        )
+        self._sandbox = json.loads(_first_line(sandbox))
+        self._environment = {
+            **self._sandbox["environment"],
+            "DATABASE_URL": f"sqlite:///{self.directory / 'sendonce.db'}",
+            "STATE_DIR": str(self.directory / "state"),
+            "PORT": str(port),
+            "APP_BASE_URL": f"http://127.0.0.1:{port}",
+            "EXECUTOR_SHARED_SECRET": "demo",
+            "UNSUBSCRIBE_SECRET": "demo",
+            "MAIL_FOOTER_ADDRESS": "The Workshop, 1 Example Street, Riga",
+            "RATE_LIMIT_PER_SEC": str(RATE),
+            "CONCURRENCY": "4",
+            "RETRY_BASE_SECONDS": "1",
+            "BURY_INTERVAL_SECONDS": "1",
+            "IN_DOUBT_QUIET_SECONDS": "3",
+        }
+        say(f"Sandbox SES at {self._sandbox['endpoint']} (pid {sandbox.pid})")
+        service = self._spawn("service", self._sendonce("serve", "--no-worker"), self._environment)
+        _wait_until(lambda: _answers(f"http://127.0.0.1:{port}/readyz"), "the HTTP service")
+        say(f"HTTP service at http://127.0.0.1:{port} (pid {service.pid})")
+
+    def _prepare_the_list(self) -> None:
+        counts = self._call("subscribers", "import", str(self.directory / "subscribers.csv"))
+        for address in SUPPRESSED:
+            self._call("suppression", "add", address, "--note", "asked us by phone")
+        say(f"Imported {counts['inserted']} subscribers; {len(SUPPRESSED)} of them are suppressed.")
+
+    def _start_the_mailout(self) -> str:
+        mailout = self._call("mailout", "create", str(self._letter))
+        self._call("mailout", "send", mailout["id"], "--detach")
+        say(f"Mailout {mailout['id']}: «{mailout['subject']}»")
+        return str(mailout["id"])
+
+    def _send_and_crash(self, store: Store, mailout_id: str) -> None:
+        """One worker is killed at a random moment; another goes on."""
+        worker = self._spawn_worker("worker-1")
+        moment = int(self.count * random.Random(self.seed).uniform(0.2, 0.6))  # noqa: S311 (not a secret)
+        say(f"Worker 1 sends (pid {worker.pid}) …")
+        books = store.jobs.books(mailout_id)
+        with measuring("Sending", self.count) as show:
+            while books.open or not books.planned:
+                show(books.planned - books.open, self.count)
+                if (
+                    worker.poll() is None
+                    and books.planned - books.open >= moment
+                    and len(self._processes) == 3
+                ):
+                    worker.send_signal(signal.SIGKILL)
+                    worker.wait()
+                    say(f"Worker 1 (pid {worker.pid}) was killed with SIGKILL at {moment} of {self.count}.")
+                    second = self._spawn_worker("worker-2")
+                    say(f"Worker 2 goes on (pid {second.pid}) …")
+                time.sleep(0.05)
+                books = store.jobs.books(mailout_id)
+            show(books.planned, self.count)
+
+    def _wait_for_evidence(self, store: Store, mailout_id: str) -> None:
+        """The provider's events settle what is in doubt."""
+        say(f"{store.jobs.books(mailout_id).in_doubt} letters are in doubt; the provider's events decide …")
+
+        def settled() -> bool:
+            books = store.jobs.books(mailout_id)
+            return not books.open and not books.in_doubt and self._stats()["events"]["pending"] == 0
+
+        _wait_until(settled, "the events", PATIENCE)
+
+    def _report(self, mailout_id: str, seconds: float) -> None:
+        with self._store() as store:
+            books = store.jobs.books(mailout_id)
+        accepted = Counter(
+            line["to"][0]
+            for line in map(json.loads, Path(self._sandbox["accepted_log"]).read_text().splitlines())
+            if line["job"]
+        )
+        duplicates = sum(times - 1 for times in accepted.values())
+        print_table("", ["the books", ""], _rows(books, accepted, duplicates))
+        say(f"{seconds:.0f} s. Look at it:")
+        say(f"  letters   {self.directory / 'sandbox' / 'messages'}")
+        say(f"  accepted  {self._sandbox['accepted_log']}")
+        ledger = f"DATABASE_URL={self._environment['DATABASE_URL']}"
+        say(f"  ledger    {ledger} sendonce mailout status {mailout_id}")
+        say(f"  logs      {self.directory}/*.log")
+        if duplicates or not books.balanced or books.in_doubt or len(accepted) != books.sent:
+            raise Unavailable(f"The demo did not end as promised: see {self.directory}, seed {self.seed}.")
+
+    # -- processes -----------------------------------------------------------------------------
+
+    def _sendonce(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "sendonce", *arguments]
+
+    def _spawn_worker(self, name: str) -> subprocess.Popen[bytes]:
+        return self._spawn(name, self._sendonce("worker", "--name", name), self._environment)
+
+    def _spawn(
+        self, name: str, command: list[str], environment: dict[str, str], *, pipe: bool = False
+    ) -> subprocess.Popen[bytes]:
+        log: IO[bytes] = self.stack.enter_context((self.directory / f"{name}.log").open("wb"))
+        process = subprocess.Popen(  # noqa: S603 (our own program)
+            command,
+            cwd=self.directory,
+            env={"PYTHONUTF8": "1", **environment},
+            stdout=subprocess.PIPE if pipe else log,
+            stderr=log,
+        )
+        self.stack.callback(_end, process)
+        self._processes.append(process)
+        return process
+
+    def _call(self, *arguments: str) -> dict[str, Any]:
+        """Run a command as a user would, with --json, and read what it prints."""
+        done = subprocess.run(  # noqa: S603 (our own program)
+            [*self._sendonce(*arguments), "--json"],
+            cwd=self.directory,
+            env={"PYTHONUTF8": "1", **self._environment},
+            capture_output=True,
+            check=False,
+        )
+        if done.returncode:
+            raise Unavailable(
+                f"sendonce {' '.join(arguments)} failed: {done.stderr.decode(errors='replace')}"
+            )
+        result: dict[str, Any] = json.loads(done.stdout)
+        return result
+
+    def _store(self) -> Any:
+        from contextlib import closing
+
+        from sendonce.adapters.stores.sql import open_store
+
+        return closing(open_store(self._environment["DATABASE_URL"]))
+
+    def _stats(self) -> dict[str, Any]:
+        with urlopen(self._sandbox["control"] + "stats", timeout=5) as answer:  # noqa: S310 (loopback)
+            stats: dict[str, Any] = json.load(answer)
+            return stats
+
+
+def _rows(books: Books, accepted: Counter[str], duplicates: int) -> list[tuple[str, object]]:
+    parts = ("sent", "failed", "skipped", "dead", "in_doubt")
+    total = " + ".join(str(getattr(books, part)) for part in parts)
+    return [
+        ("planned", books.planned),
+        ("= sent + failed + skipped + dead + in doubt", total),
+        ("accepted by the provider", sum(accepted.values())),
+        ("duplicates", duplicates),
+        ("delivered", books.delivered),
+        ("bounced", books.bounced),
+        ("complained", books.complained),
+    ]
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+    if process.stdout:
+        process.stdout.close()
+
+
+def _first_line(process: subprocess.Popen[bytes]) -> bytes:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise Unavailable("The sandbox did not start: see sandbox.log.")
+    return line
+
+
+def _free_port() -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urlopen(url, timeout=2) as answer:  # noqa: S310 (loopback)
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _wait_until(condition: Callable[[], bool], what: str, patience: float = 20.0) -> None:
+    ends = time.monotonic() + patience
+    while not condition():
+        if time.monotonic() > ends:
+            raise Unavailable(f"Waited {patience:.0f} s for {what} in vain: the logs beside tell why.")
+        time.sleep(0.05)

@@ -1,0 +1,113 @@
+"""sendonce jobs …"""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from sendonce.domain.jobs import Job, JobState
+from sendonce.entrypoints.cli.context import opened_store, ready_settings
+from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
+from sendonce.errors import BadInput
+
+group = typer.Typer(name="jobs", help="Message jobs: one letter to one recipient each.", no_args_is_help=True)
+
+MailoutOption = Annotated[str | None, typer.Option("--mailout", help="Only those of this mailout.")]
+WorkerOption = Annotated[str | None, typer.Option("--worker", help="Only those of this worker: one crash.")]
+LimitOption = Annotated[int, typer.Option(min=1, max=100_000, help="How many at the most.")]
+JobIds = Annotated[list[str] | None, typer.Argument(help="Job ids.")]
+MOST_AT_ONCE = 100_000
+
+
+class Verdict(StrEnum):
+    SENT = "sent"
+    NOT_SENT = "not-sent"
+
+
+@group.command("list")
+def list_(
+    state: Annotated[JobState | None, typer.Option(help="Only those in this state.")] = None,
+    mailout: MailoutOption = None,
+    limit: LimitOption = 100,
+    json: JsonFlag = False,
+) -> None:
+    """Show message jobs."""
+    _show([state] if state else [], mailout, limit, json)
+
+
+@group.command("in-doubt")
+def in_doubt(mailout: MailoutOption = None, limit: LimitOption = 1000, json: JsonFlag = False) -> None:
+    """Show jobs whose letter may or may not have been taken by the provider."""
+    _show([JobState.IN_DOUBT], mailout, limit, json)
+
+
+@group.command()
+def dead(mailout: MailoutOption = None, limit: LimitOption = 1000, json: JsonFlag = False) -> None:
+    """Show jobs whose tries are used up."""
+    _show([JobState.DEAD], mailout, limit, json)
+
+
+@group.command()
+def resolve(
+    verdict: Annotated[
+        Verdict, typer.Argument(help="What you know: 'sent', or 'not-sent' (it is sent anew).")
+    ],
+    job_ids: JobIds = None,
+    mailout: MailoutOption = None,
+    worker: WorkerOption = None,
+    note: Annotated[str, typer.Option(help="How you know; kept in the audit log.")] = "",
+    json: JsonFlag = False,
+) -> None:
+    """Settle jobs in doubt by your word: those named, or all of a mailout or of a worker's crash."""
+    with opened_store(ready_settings()) as store:
+        chosen = list(job_ids or [])
+        if mailout or worker:
+            found = store.jobs.list(
+                states=[JobState.IN_DOUBT], mailout_id=mailout, worker_id=worker, limit=MOST_AT_ONCE
+            )
+            chosen += [job.id for job in found]
+        if not chosen:
+            raise BadInput(
+                "Name the jobs, or give --mailout or --worker: 'sendonce jobs in-doubt' lists them."
+            )
+        sent = verdict == Verdict.SENT
+        moved = store.ledger.resolve(chosen, sent=sent, actor=getpass.getuser(), note=note)
+    _report(moved, len(chosen), "resolved", json)
+
+
+@group.command()
+def retry(job_ids: JobIds = None, mailout: MailoutOption = None, json: JsonFlag = False) -> None:
+    """Give dead or failed jobs another life: those named, or all of a mailout's dead ones."""
+    with opened_store(ready_settings()) as store:
+        chosen = list(job_ids or [])
+        if mailout:
+            found = store.jobs.list(states=[JobState.DEAD], mailout_id=mailout, limit=MOST_AT_ONCE)
+            chosen += [job.id for job in found]
+        if not chosen:
+            raise BadInput("Name the jobs, or give --mailout: 'sendonce jobs dead' lists them.")
+        moved = store.ledger.retry(chosen, getpass.getuser())
+    _report(moved, len(chosen), "scheduled again", json)
+
+
+def _report(moved: int, asked: int, what: str, json: bool) -> None:
+    if json:
+        print_json({"moved": moved, "asked": asked})
+    else:
+        say(f"{moved} of {asked} jobs {what}.")
+
+
+def _show(states: Sequence[JobState], mailout: str | None, limit: int, json: bool) -> None:
+    with opened_store(ready_settings()) as store:
+        jobs = store.jobs.list(states=states, mailout_id=mailout, limit=limit)
+    if json:
+        print_json([as_dict(job) for job in jobs])
+        return
+    print_table(f"{len(jobs)} jobs", ["id", "recipient", "state", "attempt", "reason"], map(_row, jobs))
+
+
+def _row(job: Job) -> tuple[object, ...]:
+    return job.id, job.recipient, job.state, job.attempt, job.reason or job.code

@@ -1,0 +1,169 @@
+"""sendonce mailout …"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sendonce.domain.jobs import Books
+from sendonce.domain.mailouts import Mailout, MailoutStatus
+from sendonce.domain.subscribers import DEFAULT_TENANT
+from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings
+from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
+from sendonce.entrypoints.views import mailout_view
+from sendonce.errors import BadInput, Refused
+
+if TYPE_CHECKING:
+    from sendonce.adapters.stores.sql import SqlStore
+
+group = typer.Typer(name="mailout", help="One letter to all active subscribers, once.", no_args_is_help=True)
+
+MailoutId = Annotated[str, typer.Argument(help="The mailout's id, as 'mailout create' printed it.")]
+
+
+@group.command()
+def create(
+    file: Annotated[Path, typer.Argument(help="A Markdown file; its front matter says 'subject: …'.")],
+    draft: Annotated[bool, typer.Option("--draft", help="Keep it a draft.")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Make a mailout of a letter in a file. Nothing is sent yet."""
+    from sendonce.adapters.sources.markdown import read_markdown
+
+    settings = ready_settings()
+    letter = read_markdown(_read_text(file))
+    with opened_store(settings) as store:
+        mailout = store.mailouts.create(DEFAULT_TENANT, file.name, "file", letter, draft=draft)
+        shown = mailout_view(mailout, store.jobs.books(mailout.id))
+    if json:
+        print_json({**shown, "subject": letter.subject})
+    else:
+        say(f"Mailout {mailout.id} is {mailout.status}: «{letter.subject}».")
+        say(f"Send it: sendonce mailout send {mailout.id}")
+
+
+def _read_text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as exc:
+        raise BadInput(f"{file} is not UTF-8 text: save it as UTF-8.") from exc
+    except OSError as exc:
+        raise BadInput(f"{file} cannot be read: {exc.strerror}.") from exc
+
+
+@group.command()
+def send(
+    mailout_id: MailoutId,
+    detach: Annotated[bool, typer.Option("--detach", help="Only start it; a worker carries it out.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Do all the checks and send nothing.")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Send a mailout to all active subscribers, once. Works in the foreground until done."""
+    from sendonce import wiring
+    from sendonce.entrypoints.worker import run_until_mailout_ends
+    from sendonce.flows.start_mailout import StartOrder, start_mailout
+
+    settings = ready_settings(quiet=True)
+    with opened_store(settings) as store:
+        mailout = find_mailout(store, mailout_id)
+        order = StartOrder(mailout_id, dry_run)
+        if mailout.status != MailoutStatus.SENDING or detach or dry_run:
+            report = start_mailout(store, lambda: wiring.message_settings(settings), order)
+        if dry_run:
+            _print_dry_run(report.planned, mailout_id, json)
+            return
+        if not detach:
+            run_until_mailout_ends(settings, store, mailout_id, silent=json)
+        _print_status(store, mailout_id, json)
+
+
+def _print_dry_run(planned: int, mailout_id: str, json: bool) -> None:
+    if json:
+        print_json({"id": mailout_id, "status": "dry_run", "planned": planned})
+    else:
+        say(f"Dry run: mailout {mailout_id} would go to {planned} subscribers. Nothing was sent.")
+
+
+@group.command()
+def status(mailout_id: MailoutId, json: JsonFlag = False) -> None:
+    """Show a mailout's state and its balanced books."""
+    with opened_store(ready_settings()) as store:
+        _print_status(store, mailout_id, json)
+
+
+@group.command("list")
+def list_(json: JsonFlag = False) -> None:
+    """Show the mailouts, newest first."""
+    with opened_store(ready_settings()) as store:
+        mailouts = store.mailouts.all()
+    if json:
+        print_json([as_dict(mailout) for mailout in mailouts])
+        return
+    rows = [(m.id, m.name, _status_words(m), m.created_at, m.sent_at) for m in mailouts]
+    print_table("Mailouts", ["id", "letter", "status", "created", "sent"], rows)
+
+
+@group.command()
+def pause(mailout_id: MailoutId, json: JsonFlag = False) -> None:
+    """Stop handing out letters; those on the wire finish."""
+    with opened_store(ready_settings()) as store:
+        _require(store, mailout_id, store.mailouts.set_paused(mailout_id, True), "paused")
+        _print_status(store, mailout_id, json)
+
+
+@group.command()
+def resume(mailout_id: MailoutId, json: JsonFlag = False) -> None:
+    """Go on with a paused mailout."""
+    with opened_store(ready_settings()) as store:
+        _require(store, mailout_id, store.mailouts.set_paused(mailout_id, False), "resumed")
+        _print_status(store, mailout_id, json)
+
+
+@group.command()
+def cancel(mailout_id: MailoutId, json: JsonFlag = False) -> None:
+    """End a mailout for good: what is not sent yet is skipped."""
+    with opened_store(ready_settings()) as store:
+        _require(store, mailout_id, store.mailouts.cancel(mailout_id), "cancelled")
+        while store.mailouts.cancel_chunk(mailout_id, 5_000):
+            pass
+        store.mailouts.complete(mailout_id)
+        _print_status(store, mailout_id, json)
+
+
+def _require(store: SqlStore, mailout_id: str, changed: bool, what: str) -> None:
+    if not changed:
+        mailout = find_mailout(store, mailout_id)
+        raise Refused(f"Mailout {mailout_id} is {_status_words(mailout)}: it cannot be {what}.")
+
+
+def _status_words(mailout: Mailout) -> str:
+    words = [str(mailout.status)]
+    words += ["cancelled"] if mailout.cancelled else []
+    words += ["paused"] if mailout.paused else []
+    return ", ".join(words)
+
+
+def _print_status(store: SqlStore, mailout_id: str, json: bool) -> None:
+    mailout = find_mailout(store, mailout_id)
+    books = store.jobs.books(mailout_id)
+    if json:
+        print_json(mailout_view(mailout, books))
+        return
+    say(f"Mailout {mailout.id} «{mailout.name}»: {_status_words(mailout)}")
+    if mailout.reason:
+        say(f"  {mailout.reason}")
+    print_books(books)
+
+
+def print_books(books: Books) -> None:
+    """The books as a table; the states sum up to what was planned, the marks are of those sent."""
+    states = ["scheduled", "sending", "sent", "failed", "skipped", "dead", "in_doubt"]
+    rows: list[tuple[str, Any]] = [(name.replace("_", " "), getattr(books, name)) for name in states]
+    rows.append(("= planned" if books.balanced else "≠ planned", books.planned))
+    marks = [("delivered", books.delivered), ("bounced", books.bounced), ("complained", books.complained)]
+    rows += [(f"  of those sent: {name}", count) for name, count in marks]
+    if books.duplicates:
+        rows.append(("DUPLICATES: a second copy left", books.duplicates))
+    print_table("", ["jobs", "count"], rows)

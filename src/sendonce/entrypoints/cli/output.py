@@ -1,0 +1,59 @@
+"""What people and programs see: tables and lines on a terminal, nothing but JSON with ``--json``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, is_dataclass
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+def say(text: str) -> None:
+    """A line for people, on stdout."""
+    sys.stdout.write(text + "\n")
+
+
+def say_error(text: str) -> None:
+    sys.stderr.write(text + "\n")
+
+
+def print_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=_plain) + "\n")
+
+
+def as_dict(value: Any) -> dict[str, Any]:
+    assert is_dataclass(value)
+    assert not isinstance(value, type)
+    return asdict(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return str(value)
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*columns, title=title, title_justify="left")
+    for row in rows:
+        table.add_row(*(Text(_cell(value)) for value in row))
+    Console().print(table)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%d %H:%M:%S")
+    # Names come from outside: a control character must not reach the terminal.
+    return "".join(c if c.isprintable() else "�" for c in str(value))

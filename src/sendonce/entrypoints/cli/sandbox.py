@@ -1,0 +1,49 @@
+"""sendonce sandbox."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sendonce.entrypoints.cli.output import JsonFlag, print_json, say
+
+
+def sandbox(
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 takes a free one.")] = 4580,
+    directory: Annotated[Path, typer.Option("--dir", help="Where its log of acceptances is kept.")] = Path(
+        "sandbox"
+    ),
+    events_url: Annotated[
+        str, typer.Option(help="Where it posts delivery events.")
+    ] = "http://127.0.0.1:3000/ses-events",
+    max_rate: Annotated[float, typer.Option(help="Letters a second that it accepts.")] = 14.0,
+    bounce_share: Annotated[float, typer.Option(min=0, max=1, help="Share of recipients that bounce.")] = 0.0,
+    complaint_share: Annotated[float, typer.Option(min=0, max=1, help="Share that complain.")] = 0.0,
+    json: JsonFlag = False,
+) -> None:
+    """Run a stand-in for Amazon SES and SNS on loopback, to rehearse with."""
+    import uvloop
+
+    from sendonce.sandbox import SandboxAddresses, SandboxSettings, run_sandbox
+
+    settings = SandboxSettings(
+        directory=directory,
+        port=port,
+        events_url=events_url,
+        max_rate=max_rate,
+        bounce_share=bounce_share,
+        complaint_share=complaint_share,
+    )
+
+    def announce(addresses: SandboxAddresses) -> None:
+        if json:
+            print_json({"endpoint": addresses.endpoint, "environment": addresses.environment()})
+            return
+        say(f"The sandbox is at {addresses.endpoint}. What you may ask of it: {addresses.control}")
+        say(f"Accepted letters: {addresses.accepted_log}\nSet these for sendonce:\n")
+        for name, value in addresses.environment().items():
+            say(f"{name}={value}")
+
+    uvloop.run(run_sandbox(settings, announce))

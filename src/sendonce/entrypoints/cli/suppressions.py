@@ -1,0 +1,148 @@
+"""sendonce suppression …"""
+
+from __future__ import annotations
+
+import csv
+import getpass
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sendonce.domain.addresses import parse_address
+from sendonce.domain.subscribers import DEFAULT_TENANT
+from sendonce.domain.suppressions import EVERYBODY, Suppression, SuppressionReason
+from sendonce.entrypoints.cli.context import opened_store, ready_settings
+from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
+from sendonce.errors import BadInput, NotFound
+
+if TYPE_CHECKING:
+    from sendonce.adapters.stores.sql import SqlStore
+
+group = typer.Typer(name="suppression", help="Addresses that must not be written to.", no_args_is_help=True)
+
+Everybody = Annotated[bool, typer.Option("--global", help="For every tenant, not only the default one.")]
+COLUMNS = ["address", "scope", "reason", "note", "created_at"]
+
+
+def _scope(everybody: bool) -> str:
+    return EVERYBODY if everybody else DEFAULT_TENANT
+
+
+@group.command()
+def add(
+    address: str,
+    note: Annotated[str, typer.Option(help="Why.")] = "",
+    everybody: Everybody = False,
+    json: JsonFlag = False,
+) -> None:
+    """Never write to this address again."""
+    target = parse_address(address)
+    with opened_store(ready_settings()) as store:
+        added = store.suppressions.add(_scope(everybody), target, SuppressionReason.MANUAL, note or None)
+    if json:
+        print_json({"address": target.text, "added": added})
+    else:
+        say(f"{target.text} is suppressed." if added else f"{target.text} was suppressed already.")
+
+
+@group.command()
+def remove(address: str, everybody: Everybody = False, json: JsonFlag = False) -> None:
+    """Allow an address again; kept in the audit log."""
+    target = parse_address(address)
+    with opened_store(ready_settings()) as store:
+        removed = store.suppressions.remove(_scope(everybody), target, getpass.getuser())
+    if not removed:
+        raise NotFound(f"{target.text} is not suppressed in this scope.")
+    if json:
+        print_json({"address": target.text, "removed": True})
+    else:
+        say(f"{target.text} may be written to again.")
+
+
+@group.command("list")
+def list_(
+    limit: Annotated[int, typer.Option(min=1, max=100_000)] = 100,
+    json: JsonFlag = False,
+) -> None:
+    """Show suppressed addresses."""
+    with opened_store(ready_settings()) as store:
+        found = store.suppressions.all(limit=limit)
+    if json:
+        print_json([as_dict(item) for item in found])
+        return
+    print_table(f"{len(found)} suppressions", COLUMNS, map(_row, found))
+
+
+def _row(item: Suppression) -> tuple[object, ...]:
+    address = item.address or f"(erased, key {item.key[:8]}…)"
+    return address, item.scope, item.reason, item.note, item.created_at
+
+
+@group.command("import")
+def import_(
+    file: Annotated[
+        Path, typer.Argument(help="One address a line, or a CSV whose first column is the address.")
+    ],
+    everybody: Everybody = False,
+    json: JsonFlag = False,
+) -> None:
+    """Suppress every address of a file."""
+    added = known = 0
+    bad: list[dict[str, object]] = []
+    with opened_store(ready_settings()) as store:
+        for line, text in _addresses(file):
+            try:
+                address = parse_address(text)
+            except BadInput as exc:
+                bad.append({"line": line, "reason": str(exc)})
+                continue
+            new = store.suppressions.add(_scope(everybody), address, SuppressionReason.MANUAL, file.name)
+            added, known = added + new, known + (not new)
+    if json:
+        print_json({"added": added, "known": known, "invalid": len(bad), "invalid_lines": bad})
+        return
+    say(f"{added} added, {known} were there already, {len(bad)} invalid.")
+    for item in bad[:20]:
+        say(f"  line {item['line']}: {item['reason']}")
+
+
+def _addresses(file: Path) -> Iterator[tuple[int, str]]:
+    try:
+        with file.open(encoding="utf-8-sig", newline="", errors="replace") as source:
+            for line, row in enumerate(csv.reader(source), 1):
+                first = row[0].strip() if row else ""
+                header = line == 1 and first.lower() in {"address", "email", "e-mail"}
+                if first and not header:
+                    yield line, first
+    except OSError as exc:
+        raise BadInput(f"{file} cannot be read: {exc.strerror}.") from exc
+
+
+@group.command()
+def export(json: JsonFlag = False) -> None:
+    """Write all suppressions to stdout as CSV. Erased people have no address any more and are left out."""
+    with opened_store(ready_settings()) as store:
+        if json:
+            print_json([as_dict(item) for item in _everything(store)])
+            return
+        writer = csv.writer(sys.stdout, quoting=csv.QUOTE_ALL)
+        writer.writerow(COLUMNS)
+        for item in _everything(store):
+            if item.address:
+                row = (item.address, item.scope, item.reason, item.note, item.created_at.isoformat())
+                writer.writerow([_harmless(str(cell or "")) for cell in row])
+
+
+def _harmless(cell: str) -> str:
+    """A cell that no spreadsheet takes for a formula."""
+    return "'" + cell if cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+
+
+def _everything(store: SqlStore) -> Iterator[Suppression]:
+    after = ("", "")
+    while page := store.suppressions.all(after=after, limit=1000):
+        yield from page
+        after = (page[-1].key, page[-1].scope)

@@ -1,0 +1,103 @@
+"""Puts the endpoints together."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sendonce.adapters.metrics import Metrics
+from sendonce.entrypoints.http.answers import error_answer
+from sendonce.entrypoints.http.mailouts import MailoutEndpoints
+from sendonce.entrypoints.http.operations import OperationEndpoints
+from sendonce.entrypoints.http.service import Service
+from sendonce.entrypoints.http.ses_events import SesEventEndpoint
+from sendonce.entrypoints.http.unsubscribing import UnsubscribeEndpoints
+from sendonce.errors import SendonceError
+from sendonce.ports import Store
+from sendonce.settings import Settings
+
+log = logging.getLogger(__name__)
+
+_TRY_AGAIN = {503: "Something that this service needs does not answer. Try again later."}
+
+
+def create_app(
+    settings: Settings,
+    store: Store,
+    metrics: Metrics,
+    *,
+    nudge: Callable[[], None] = lambda: None,
+    tick: Callable[[float], Awaitable[dict[str, Any]]] | None = None,
+) -> Starlette:
+    """The service over an open store, which the caller closes after the service has stopped.
+
+    ``nudge`` is called when a mailout was started, so that a worker in this process need not wait for its
+    next look; ``tick`` does due work for so many seconds and tells what it did.
+    """
+    service = Service(settings, store, metrics, nudge, tick)
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            service.close()
+
+    app = Starlette(
+        routes=_routes(service),
+        lifespan=lifespan,
+        exception_handlers={
+            HTTPException: _http_error,
+            SendonceError: _own_error,
+            Exception: _unexpected_error,
+        },
+    )
+    app.router.redirect_slashes = False  # RFC 8058 forbids redirects, and Host may be a stranger's word
+    return app
+
+
+def _routes(service: Service) -> list[Route]:
+    """In the order of their traffic: Starlette tries one after the other."""
+    events = SesEventEndpoint(service)
+    leave = UnsubscribeEndpoints(service)
+    mailouts = MailoutEndpoints(service)
+    operations = OperationEndpoints(service)
+    return [
+        Route("/ses-events", events.post, methods=["POST"]),
+        Route("/unsubscribe", leave.leave, methods=["GET", "POST"]),
+        Route("/unsubscribe/undo", leave.undo, methods=["POST"]),
+        Route("/send-mailout", mailouts.start, methods=["POST"]),
+        Route("/mailouts/{mailout_id}", mailouts.status, methods=["GET"]),
+        Route("/tick", operations.tick, methods=["GET", "POST"]),
+        Route("/healthz", operations.healthz, methods=["GET"]),
+        Route("/readyz", operations.readyz, methods=["GET"]),
+        Route("/metrics", operations.metrics, methods=["GET"]),
+        Route("/openapi.json", operations.openapi, methods=["GET"]),
+    ]
+
+
+async def _http_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return error_answer(error.status_code, error.detail, dict(error.headers or {}))
+
+
+async def _own_error(request: Request, error: Exception) -> Response:
+    """Our errors are fit to be shown to a user, but what failed on our side is for the log alone."""
+    assert isinstance(error, SendonceError)
+    if error.http_status < 500:
+        return error_answer(error.http_status, str(error))
+    log.error("request failed", extra={"fields": {"path": request.url.path, "error": str(error)}})
+    return error_answer(error.http_status, _TRY_AGAIN.get(error.http_status, "internal error"))
+
+
+async def _unexpected_error(_request: Request, _error: Exception) -> Response:
+    """Starlette raises it again after this answer, and uvicorn writes it to the log."""
+    return error_answer(500, "internal error")

@@ -1,0 +1,86 @@
+"""POST /ses-events: what SNS brings from SES.
+
+The status code is a message to SNS: 2xx means that the event was seen to, 5xx that it is to come again.
+A 4xx makes SNS drop the event, so only what is not from a topic of ours gets one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sendonce.adapters.events.ses_events import parse_ses_event
+from sendonce.adapters.events.sns import SnsMessage, SnsRefused
+from sendonce.adapters.events.sns_subscriptions import confirm_subscription
+from sendonce.entrypoints.http.answers import error_answer, json_answer
+from sendonce.entrypoints.http.bodies import read_body
+from sendonce.entrypoints.http.service import Service
+from sendonce.errors import BadInput, Unavailable
+from sendonce.flows.record_event import record_event
+from sendonce.wiring import aws_credentials, sns_verifier
+
+log = logging.getLogger(__name__)
+
+_SHOWN_CHARACTERS = 2_000
+
+
+class SesEventEndpoint:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._verifier = sns_verifier(service.settings)
+
+    async def post(self, request: Request) -> Response:
+        body = await read_body(request)
+        try:
+            # Not among the store's threads: this may wait for a certificate to be fetched.
+            message = await asyncio.to_thread(self._verifier.verify, body, request.headers)
+        except SnsRefused as refusal:
+            return self._turn_away(request, refusal)
+        if message.type == "Notification":
+            verdict = await self._service.in_writer(self._record, message)
+        elif message.type == "SubscriptionConfirmation":
+            verdict = await asyncio.to_thread(self._confirm, message)
+        else:
+            verdict = _note_unsubscription(message)
+        return json_answer({"verdict": verdict})
+
+    def _turn_away(self, request: Request, refusal: SnsRefused) -> Response:
+        """The cause is for the log; a stranger learns nothing, and cannot fill the log either."""
+        if self._service.gate.tolerates(request):
+            log.warning("SNS message refused", extra={"fields": {"error": str(refusal)}})
+        return error_answer(refusal.http_status, "The message was refused.")
+
+    def _record(self, message: SnsMessage) -> str:
+        try:
+            event = parse_ses_event(message.message, message.message_id)
+        except BadInput as exc:
+            # It is genuine and will not become readable: coming again would not help.
+            facts = {"event_id": message.message_id, "topic": message.topic_arn, "error": str(exc)}
+            raw = message.message[:_SHOWN_CHARACTERS]
+            log.warning("unreadable SES event", extra={"fields": {**facts, "raw": raw}})
+            return "unreadable"
+        if event is None:
+            return "ignored"
+        return str(record_event(self._service.store.events, self._service.metrics, event))
+
+    def _confirm(self, message: SnsMessage) -> str:
+        settings = self._service.settings
+        try:
+            credentials = aws_credentials(settings).current()
+            confirm_subscription(message, credentials, settings.aws_endpoint_url_sns or None)
+        except BadInput as exc:  # keys that cannot be used: SNS may come again once they are corrected
+            raise Unavailable(str(exc)) from exc
+        log.info("SNS subscription confirmed", extra={"fields": {"topic": message.topic_arn}})
+        return "confirmed"
+
+
+def _note_unsubscription(message: SnsMessage) -> str:
+    """Nothing is done about it: whoever ended the subscription may have meant it."""
+    log.warning(
+        "the SNS subscription was ended: no more delivery events come from this topic",
+        extra={"fields": {"topic": message.topic_arn}},
+    )
+    return "noted"

@@ -1,0 +1,39 @@
+"""The shapes that other programs read, the same from every door."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sendonce.domain.jobs import Books
+from sendonce.domain.mailouts import Mailout
+
+_COUNTS = (
+    "planned",
+    "scheduled",
+    "sending",
+    "sent",
+    "failed",
+    "skipped",
+    "dead",
+    "in_doubt",
+    "delivered",
+    "bounced",
+    "complained",
+)
+
+
+def mailout_view(mailout: Mailout, books: Books) -> dict[str, Any]:
+    """A mailout and its books, as other programs read them."""
+    moments = {name: getattr(mailout, name) for name in ("created_at", "started_at", "sent_at")}
+    return {
+        "id": mailout.id,
+        "status": str(mailout.status),
+        "counts": {name: getattr(books, name) for name in _COUNTS},
+        "name": mailout.name,
+        "reason": mailout.reason,
+        "paused": mailout.paused,
+        "cancelled": mailout.cancelled,
+        "phase": str(mailout.phase) if mailout.phase else None,
+        "duplicates": books.duplicates,
+        **{name: moment.isoformat() if moment else None for name, moment in moments.items()},
+    }

@@ -1,0 +1,138 @@
+"""Worker processes: signals, logs and progress around the worker flow."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import ExitStack
+from typing import Any, TypeVar
+
+import uvloop
+
+from sendonce import wiring
+from sendonce.adapters.metrics import Metrics, NullMetrics, serve_metrics
+from sendonce.domain.mailouts import MailoutStatus
+from sendonce.entrypoints.cli.progress import measuring
+from sendonce.flows.work import Worker
+from sendonce.ports import Store
+from sendonce.settings import Settings
+
+BOOKS_EVERY = 1.0
+T = TypeVar("T")
+
+
+def run_worker(settings: Settings, store: Store, *, name: str, until_idle: bool) -> None:
+    """A worker of its own process, until it is idle or gets SIGTERM."""
+    metrics = Metrics(store.jobs.count_by_state, lambda: queue_age(store))
+    worker = wiring.make_worker(settings, store, metrics, name)
+    with ExitStack() as stack:
+        if settings.metrics_port:
+            token = settings.executor_shared_secret
+            stack.enter_context(serve_metrics(metrics, settings.metrics_port, settings.host, token))
+        uvloop.run(_until_signal(worker, worker.run(Worker.idle if until_idle else None)))
+
+
+def run_tick(settings: Settings, store: Store, seconds: float) -> int:
+    """Work until nothing is due or the time is over; how many letters were settled."""
+    return uvloop.run(tick(settings, store, seconds))
+
+
+async def tick(settings: Settings, store: Store, seconds: float) -> int:
+    worker = wiring.make_worker(settings, store, NullMetrics())
+    ends = time.monotonic() + seconds
+
+    async def over(worker: Worker) -> bool:
+        return time.monotonic() > ends or await worker.idle()
+
+    return await _until_signal(worker, worker.run(over))
+
+
+def run_until_mailout_ends(settings: Settings, store: Store, mailout_id: str, *, silent: bool) -> None:
+    """Send in the foreground, with progress, until the mailout is over or paused."""
+    worker = wiring.make_worker(settings, store, NullMetrics())
+    with measuring("Sending", None, silent=silent) as show:
+        uvloop.run(_until_signal(worker, worker.run(_mailout_ends(store, mailout_id, show))))
+
+
+def _mailout_ends(
+    store: Store, mailout_id: str, show: Callable[[int, int | None], None]
+) -> Callable[[Worker], Awaitable[bool]]:
+    looked = time.monotonic()
+    pause = BOOKS_EVERY
+
+    async def ended(_: Worker) -> bool:
+        nonlocal looked, pause
+        if time.monotonic() - looked >= pause:
+            # Counting a million rows takes its time: look the less often, the longer it takes.
+            began = time.monotonic()
+            books = await asyncio.to_thread(store.jobs.books, mailout_id)
+            looked = time.monotonic()
+            pause = max(BOOKS_EVERY, 20 * (looked - began))
+            show(books.planned - books.open, books.planned)
+        mailout = await asyncio.to_thread(store.mailouts.get, mailout_id)
+        over = mailout is None or mailout.status != MailoutStatus.SENDING or mailout.paused
+        if over:
+            books = await asyncio.to_thread(store.jobs.books, mailout_id)
+            show(books.planned - books.open, books.planned)
+        return over
+
+    return ended
+
+
+async def _until_signal(worker: Worker, work: Coroutine[Any, Any, T]) -> T:
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, worker.stop)
+    try:
+        return await work
+    finally:
+        for name in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(name)
+
+
+def queue_age(store: Store) -> float:
+    """Seconds for which the job that is due longest has been waiting."""
+    due = store.jobs.oldest_due()
+    return max((store.ledger.now() - due).total_seconds(), 0.0) if due else 0.0
+
+
+# -- the HTTP service ------------------------------------------------------------------------------
+
+
+def run_service(settings: Settings, store: Store, *, with_worker: bool) -> None:
+    """HTTP, and a worker beside it; both stop together."""
+    uvloop.run(_serve(settings, store, with_worker=with_worker))
+
+
+async def _serve(settings: Settings, store: Store, *, with_worker: bool) -> None:
+    import uvicorn
+
+    from sendonce.entrypoints.http import create_app, server_config
+
+    metrics = Metrics(store.jobs.count_by_state, lambda: queue_age(store))
+    worker = wiring.make_worker(settings, store, metrics) if with_worker else None
+
+    async def tick_for(seconds: float) -> dict[str, int]:
+        return {"settled": await tick(settings, store, seconds)}
+
+    app = create_app(settings, store, metrics, tick=tick_for)
+    server = uvicorn.Server(server_config(app, settings.host, settings.port))
+    tasks = [asyncio.create_task(server.serve())]
+    if worker is not None:
+        tasks.append(asyncio.create_task(_work_beside(worker)))
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        server.should_exit = True
+        if worker is not None:
+            worker.stop()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+
+
+async def _work_beside(worker: Worker) -> None:
+    await worker.run()

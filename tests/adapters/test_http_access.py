@@ -1,0 +1,98 @@
+"""Who may call the HTTP service, and what becomes of those who guess."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sendonce.domain.mailouts import MailoutStatus
+from sendonce.entrypoints.http import access
+from tests.adapters.http_stage import BEARER, SECRET, Answer, HttpStage, serving
+
+NOBODY = "00000000-0000-7000-8000-000000000000"
+
+
+@pytest.fixture
+def service(sqlite_url: str) -> Iterator[HttpStage]:
+    with serving(sqlite_url) as stage:
+        yield stage
+
+
+def _refusals(service: HttpStage) -> Iterator[Answer]:
+    mailout_id = service.ready_mailout()
+    right = {"mailout_id": mailout_id, "auth_token": SECRET}
+    shown: list[Any] = ["", SECRET[:-1], SECRET + "x", SECRET[:-1] + "T", None, 7, [SECRET], "\ud800"]
+    for token in shown:
+        yield service.ask("POST", "/send-mailout", right | {"auth_token": token})
+    yield service.ask("POST", "/send-mailout", {"mailout_id": mailout_id})
+    yield service.ask("POST", "/send-mailout", {"mailout_id": 7, "dry_run": 7})
+    yield service.ask("POST", "/send-mailout")
+    yield service.ask("POST", "/send-mailout", b"{", {"Authorization": "Bearer wrong"})
+    yield service.ask("POST", "/send-mailout", b"{", {"X-Mailout-Token": "wrong"})
+    yield service.ask("GET", f"/mailouts/{mailout_id}")
+    yield service.ask("GET", f"/mailouts/{NOBODY}", headers={"Authorization": f"Basic {SECRET}"})
+    yield service.ask("GET", "/metrics", headers={"Authorization": "Bearer"})
+    yield service.ask("POST", "/tick", headers={"Authorization": "Bearer "})
+    assert service.stage.get(mailout_id).status == MailoutStatus.READY
+
+
+def test_every_failure_of_authorization_is_the_same_401(service: HttpStage) -> None:
+    """Missing, empty, one character off, of a wrong kind: one answer, and nothing else is told."""
+    answers = list(_refusals(service))
+    assert {(answer.status, answer.body) for answer in answers} == {(401, b'{"error": "unauthorized"}')}
+    headers = [{k: v for k, v in answer.headers.items() if k != "date"} for answer in answers]
+    assert all(it == headers[0] for it in headers)
+
+
+def test_without_a_secret_everything_is_refused(sqlite_url: str) -> None:
+    """An empty EXECUTOR_SHARED_SECRET opens nothing, not even to an empty token."""
+    with serving(sqlite_url, {"EXECUTOR_SHARED_SECRET": ""}) as service:
+        mailout_id = service.ready_mailout()
+        body = {"mailout_id": mailout_id, "auth_token": ""}
+        for headers in ({}, {"Authorization": "Bearer "}, {"X-Mailout-Token": ""}):
+            assert service.ask("POST", "/send-mailout", body, headers).status == 401
+            assert service.ask("GET", f"/mailouts/{mailout_id}", headers=headers).status == 401
+            assert service.ask("GET", "/tick", headers=headers).status == 401
+
+
+def test_guessers_are_slowed_down_and_nobody_else(service: HttpStage) -> None:
+    """After many wrong tokens a peer gets 429; the right one still passes from the same address."""
+    mailout_id = service.ready_mailout()
+    wrong = {"mailout_id": mailout_id, "auth_token": "guess"}
+    statuses = [service.ask("POST", "/send-mailout", wrong).status for _ in range(30)]
+    assert statuses[:20] == [401] * 20
+    assert statuses[-1] == 429
+    answer = service.ask("GET", f"/mailouts/{mailout_id}", headers={"Authorization": "Bearer guess"})
+    assert (answer.status, answer.headers["retry-after"]) == (429, "60")
+    forwarded = {"X-Forwarded-For": "203.0.113.9", "Authorization": "Bearer guess"}
+    assert service.ask("GET", f"/mailouts/{mailout_id}", headers=forwarded).status == 429
+    assert service.ask("GET", f"/mailouts/{mailout_id}", headers=BEARER).status == 200
+    assert service.start(mailout_id).status == 200
+
+
+def test_a_bucket_refills_and_the_room_for_buckets_is_bounded() -> None:
+    """One more failure is allowed every two seconds; ten thousand peers leave four thousand buckets."""
+    now = 0.0
+    limit = access.FailureLimit(lambda: now)
+    assert [limit.spend("a") for _ in range(21)] == [True] * 20 + [False]
+    now = 2.0
+    assert [limit.spend("a"), limit.spend("a")] == [True, False]
+    for peer in range(10_000):
+        limit.spend(str(peer))
+    assert len(limit._peers) == 4096
+
+
+def test_secrets_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By hmac.compare_digest, over hashes of one length, each token with each secret to the end."""
+    compared: list[tuple[int, int]] = []
+    real = access.hmac.compare_digest
+
+    def compare(a: bytes, b: bytes) -> bool:
+        compared.append((len(a), len(b)))
+        return real(a, b)
+
+    monkeypatch.setattr(access.hmac, "compare_digest", compare)
+    assert access.is_among(["right", "x" * 100], ["right", "other", ""])
+    assert compared == [(32, 32)] * 4

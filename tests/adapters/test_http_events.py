@@ -1,0 +1,238 @@
+"""POST /ses-events: signed SNS messages to a running service, and what becomes of them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.x509.oid import NameOID
+
+from sendonce.domain.jobs import ClaimedJob, JobState
+from sendonce.domain.subscribers import SubscriberStatus
+from tests.adapters.http_server import ScriptedServer, Step, answer
+from tests.adapters.http_stage import BEARER, Answer, HttpStage, serving
+
+TOPIC = "arn:aws:sns:eu-central-1:123456789012:ses-events"
+CERTIFICATE = f"https://sns.eu-central-1.amazonaws.com/SimpleNotificationService-{'0af9' * 8}.pem"
+KEY = rsa.generate_private_key(65537, 2048)
+SNS_ENDPOINT = "http://127.0.0.1:1"
+CONFIRMED = (
+    b"<ConfirmSubscriptionResponse><ConfirmSubscriptionResult><SubscriptionArn>"
+    + TOPIC.encode()
+    + b":1</SubscriptionArn></ConfirmSubscriptionResult></ConfirmSubscriptionResponse>"
+)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "sns.amazonaws.com")])
+    now = datetime.now(UTC)
+    builder = x509.CertificateBuilder(name, name, KEY.public_key(), x509.random_serial_number())
+    builder = builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+    file = tmp_path_factory.mktemp("sns") / "sns.pem"
+    file.write_bytes(builder.sign(KEY, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+    return file
+
+
+def _environment(certificate: Path, sns: str = SNS_ENDPOINT) -> dict[str, str]:
+    return {
+        "SNS_ALLOWED_TOPIC_ARNS": TOPIC,
+        "SNS_SIGNING_CERT_FILE": str(certificate),
+        "AWS_ENDPOINT_URL_SNS": sns,
+        "AWS_ACCESS_KEY_ID": "AKIAEXAMPLE",
+        "AWS_SECRET_ACCESS_KEY": "an aws secret".replace(" ", "-"),
+    }
+
+
+@pytest.fixture
+def service(sqlite_url: str, certificate: Path) -> Iterator[HttpStage]:
+    with serving(sqlite_url, _environment(certificate)) as stage:
+        yield stage
+
+
+def _signed(message: str, kind: str = "Notification", **changes: str) -> dict[str, str]:
+    fields = {
+        "Type": kind,
+        "MessageId": str(uuid4()),
+        "TopicArn": TOPIC,
+        "Message": message,
+        "Timestamp": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z"),
+        "SignatureVersion": "2",
+        "SigningCertURL": CERTIFICATE,
+    }
+    if kind != "Notification":
+        fields |= {"Token": "a-token", "SubscribeURL": "http://127.0.0.1:1/never"}
+    fields |= changes
+    unsigned = {"SignatureVersion", "SigningCertURL"}
+    text = "".join(f"{name}\n{fields[name]}\n" for name in sorted(fields.keys() - unsigned))
+    signature = KEY.sign(text.encode(), padding.PKCS1v15(), hashes.SHA256())
+    return fields | {"Signature": base64.b64encode(signature).decode()}
+
+
+def _event(name: str, job: str = "", attempt: int = 1, **parts: Any) -> str:
+    mail = {
+        "timestamp": "2026-03-04T05:06:07.000Z",
+        "messageId": f"mid-{job}-{attempt}",
+        "destination": ["user0000@example.com"],
+        "tags": {"job": [job], "attempt": [str(attempt)]},
+    }
+    return json.dumps({"eventType": name, "mail": mail, **parts})
+
+
+def _post(service: HttpStage, fields: dict[str, Any]) -> Answer:
+    return service.ask("POST", "/ses-events", fields, {"Content-Type": "text/plain; charset=UTF-8"})
+
+
+def _sending_job(service: HttpStage) -> ClaimedJob:
+    service.stage.running()
+    return service.stage.claim_one()
+
+
+def test_an_event_settles_its_job_once(service: HttpStage) -> None:
+    """The Send event makes it sent; the same message again, and the same fact again, change nothing."""
+    job = _sending_job(service)
+    message = _signed(_event("Send", job.id, send={}))
+    first, again = _post(service, message), _post(service, message)
+    same_fact = _post(service, _signed(_event("Send", job.id, send={})))
+    assert [a.status for a in (first, again, same_fact)] == [200, 200, 200]
+    assert first.json == {"verdict": "applied"}
+    assert again.json == same_fact.json == {"verdict": "duplicate_event"}
+    assert service.stage.state(job) == JobState.SENT
+    metrics = service.ask("GET", "/metrics", headers=BEARER).text
+    assert 'sendonce_events_total{type="sent",verdict="applied"} 1.0' in metrics
+    assert 'sendonce_events_total{type="sent",verdict="duplicate_event"} 2.0' in metrics
+
+
+def test_a_bounce_of_an_unknown_letter_still_suppresses(service: HttpStage) -> None:
+    """It is kept raw, answered 200, and the address is not written to again."""
+    service.stage.subscribe([0])
+    bounced = {"bounceType": "Permanent", "bouncedRecipients": [{"emailAddress": "user0000@example.com"}]}
+    bounced |= {"timestamp": "2026-03-04T05:06:08.000Z", "feedbackId": "f-1"}
+    answer = _post(service, _signed(_event("Bounce", "not-ours", bounce=bounced)))
+    assert (answer.status, answer.json) == (200, {"verdict": "unknown"})
+    assert service.stage.subscriber().status == SubscriberStatus.BOUNCED
+    (kept,) = service.store.events.all()
+    assert kept.raw["bounce"]["feedbackId"] == "f-1"
+
+
+def test_a_second_copy_is_an_alarm(service: HttpStage, caplog: pytest.LogCaptureFixture) -> None:
+    """Proof of an older attempt while a newer one was accepted is told at the level of errors."""
+    service.stage.running()
+    job = service.stage.second_attempt()
+    assert _post(service, _signed(_event("Send", job.id, 2, send={}))).json == {"verdict": "applied"}
+    answer = _post(service, _signed(_event("Send", job.id, 1, send={})))
+    assert (answer.status, answer.json) == (200, {"verdict": "duplicate_send"})
+    alarms = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert [record.message for record in alarms] == ["a second copy of a letter left"]
+
+
+def test_an_attempt_never_issued_stops_all_claims(
+    service: HttpStage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The database was rolled back: quarantined, 200, alarm, and no mailout starts."""
+    job = _sending_job(service)
+    answer = _post(service, _signed(_event("Send", job.id, 7, send={})))
+    assert (answer.status, answer.json) == (200, {"verdict": "quarantined"})
+    assert "never issued" in caplog.text
+    assert service.start(service.stage.mailout()).status == 409
+
+
+@pytest.mark.parametrize(
+    ("message", "verdict"),
+    [
+        ("Successfully validated SNS topic for Amazon SES event publishing.", "ignored"),
+        (_event("Open"), "ignored"),
+        (_event("Teleport"), "unreadable"),
+        ("not JSON at all", "unreadable"),
+        ("[" * 50_000, "unreadable"),
+        ('{"eventType": "Send", "mail": {"timestamp": "yesterday"}}', "unreadable"),
+    ],
+)
+def test_genuine_messages_are_never_asked_for_again(service: HttpStage, message: str, verdict: str) -> None:
+    """What is of no interest or cannot be read is answered 200: a repeat would not help."""
+    answer = _post(service, _signed(message))
+    assert (answer.status, answer.json) == (200, {"verdict": verdict})
+
+
+def test_a_failing_database_makes_sns_try_again(service: HttpStage) -> None:
+    """503, and when the database is back the same message is applied."""
+    job = _sending_job(service)
+    message = _signed(_event("Send", job.id, send={}))
+    service.execute("ALTER TABLE delivery_events RENAME TO elsewhere")
+    assert _post(service, message).status == 503
+    service.execute("ALTER TABLE elsewhere RENAME TO delivery_events")
+    assert _post(service, message).json == {"verdict": "applied"}
+
+
+def test_messages_that_are_not_from_our_topic_are_refused(
+    service: HttpStage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Forged, of another topic, raw, or no envelope at all: one answer; the cause is in the log."""
+    good = _signed(_event("Send", send={}))
+    refused = [
+        _post(service, good | {"Message": _event("Send", "other", send={})}),
+        _post(service, _signed("x", TopicArn=TOPIC + "-of-another")),
+        _post(service, good | {"SigningCertURL": CERTIFICATE.replace("amazonaws", "evil")}),
+        service.ask("POST", "/ses-events", good, {"x-amz-sns-rawdelivery": "true"}),
+    ]
+    assert {(a.status, a.body) for a in refused} == {(403, b'{"error": "The message was refused."}')}
+    assert "wrong signature" in str([getattr(record, "fields", {}) for record in caplog.records])
+    for body in (b"", b"{", b"[]", b'{"Type": NaN}', b"\xff", b"[" * 100_000):
+        assert service.ask("POST", "/ses-events", body).status == 400
+
+
+def test_strangers_cannot_fill_the_log(service: HttpStage, caplog: pytest.LogCaptureFixture) -> None:
+    """After twenty refusals the answers stay and the lines stop; a genuine message still passes."""
+    assert {service.ask("POST", "/ses-events", b"{}").status for _ in range(40)} == {400}
+    assert 20 <= sum(record.message == "SNS message refused" for record in caplog.records) < 40
+    assert _post(service, _signed(_event("Open"))).status == 200
+
+
+def test_without_topics_everything_is_refused(sqlite_url: str, certificate: Path) -> None:
+    """An empty SNS_ALLOWED_TOPIC_ARNS believes nobody."""
+    with serving(sqlite_url, {"SNS_SIGNING_CERT_FILE": str(certificate)}) as service:
+        assert _post(service, _signed(_event("Send", send={}))).status == 403
+
+
+def test_a_subscription_is_confirmed_by_a_call_of_our_own(sqlite_url: str, certificate: Path) -> None:
+    """ConfirmSubscription with the token goes to SNS; SubscribeURL is never opened."""
+    with (
+        ScriptedServer([answer(200, CONFIRMED)]) as sns,
+        ScriptedServer() as trap,
+        serving(sqlite_url, _environment(certificate, sns.url)) as service,
+    ):
+        told = _post(service, _signed("hello", "SubscriptionConfirmation", SubscribeURL=trap.url))
+        assert (told.status, told.json) == (200, {"verdict": "confirmed"})
+        (request,) = sns.requests
+        assert b"Action=ConfirmSubscription" in request.body
+        assert b"Token=a-token" in request.body
+        assert trap.connections == 0
+
+
+def test_an_unconfirmed_subscription_comes_again(sqlite_url: str, certificate: Path) -> None:
+    """503 when SNS does not take the confirmation, so that it asks once more."""
+    refusal: Step = answer(500, b"<Error><Code>InternalError</Code></Error>")
+    with (
+        ScriptedServer([refusal]) as sns,
+        serving(sqlite_url, _environment(certificate, sns.url)) as service,
+    ):
+        assert _post(service, _signed("hello", "SubscriptionConfirmation")).status == 503
+
+
+def test_the_end_of_a_subscription_is_only_noted(
+    service: HttpStage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A warning in the log, and nothing automatic."""
+    answered = _post(service, _signed("bye", "UnsubscribeConfirmation"))
+    assert (answered.status, answered.json) == (200, {"verdict": "noted"})
+    assert "subscription was ended" in caplog.text
