@@ -17,7 +17,7 @@ from sendonce.domain.addresses import Address
 from sendonce.domain.events import DeliveryEvent, EventKind, EventVerdict
 from sendonce.domain.jobs import Books, ClaimRequest, Doubt, Job, JobState, Settlement, Turn
 from sendonce.domain.letters import Letter
-from sendonce.domain.mailouts import Mailout, MailoutStatus, PlanProgress
+from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout, PlanProgress
 from sendonce.domain.outcomes import Outcome
 from sendonce.domain.parcels import Parcel, Quota
 from sendonce.domain.subscribers import ImportCounts, NewSubscriber, Subscriber, SubscriberStatus
@@ -45,6 +45,9 @@ class Ledger(Protocol):
         is halted, and StoreLost when it is unknown whether the commit happened: then nothing may be
         sent, and the same turn is asked again with ``claim.retry``.
         """
+
+    def reaffirm(self, job_id: str, attempt: int) -> bool:
+        """Whether a claimed attempt may still leave: not suppressed, paused, cancelled or fenced since."""
 
     def sending_of(self, worker_id: str) -> Sequence[JobRef]:
         """The attempts that a worker had claimed and not settled."""
@@ -115,9 +118,12 @@ class Canaries(Protocol):
 
 
 class Mailouts(Protocol):
-    def create(self, tenant_id: str, name: str, source: str, letter: Letter, *, draft: bool) -> Mailout: ...
+    def create(self, tenant_id: str, new: NewMailout) -> Mailout:
+        """A new mailout; for a page that has one already (tests apart), that one."""
 
     def get(self, mailout_id: str) -> Mailout | None: ...
+
+    def of_page(self, tenant_id: str, source: str, source_id: str) -> Mailout | None: ...
 
     def letter(self, mailout_id: str) -> Letter: ...
 
@@ -127,6 +133,9 @@ class Mailouts(Protocol):
 
     def start(self, mailout_id: str) -> bool:
         """ready → sending, atomically; False when somebody else did it or it is not ready."""
+
+    def freeze(self, mailout_id: str, name: str, letter: Letter, warnings: Sequence[str]) -> bool:
+        """Give a mailout that is being fetched its letter, for good; planning follows."""
 
     def stop_before_first(self, mailout_id: str, reason: str) -> bool:
         """Back to ready with a reason, if nothing was planned yet."""
@@ -144,6 +153,19 @@ class Mailouts(Protocol):
     def complete(self, mailout_id: str) -> MailoutStatus | None:
         """sending → sent or failed when nothing is scheduled or sending; puts the report into the outbox."""
 
+    def with_stale_report(self, source: str, limit: int) -> Sequence[tuple[Mailout, str | None]]:
+        """Mailouts of a source that changed lately, with what was last reported of them."""
+
+    def set_reported(self, mailout_id: str, what: str) -> None: ...
+
+
+class Assets(Protocol):
+    """Pictures of letters, under the hash of their content."""
+
+    def put(self, sha256: str, content_type: str, content: bytes) -> None: ...
+
+    def get(self, sha256: str) -> tuple[str, bytes] | None: ...
+
 
 class Subscribers(Protocol):
     def upsert(self, tenant_id: str, people: Sequence[NewSubscriber]) -> ImportCounts: ...
@@ -155,6 +177,9 @@ class Subscribers(Protocol):
     def find(self, tenant_id: str, address: Address) -> Subscriber | None: ...
 
     def count(self, tenant_id: str) -> dict[str, int]: ...
+
+    def count_lacking(self, tenant_id: str, variable: str) -> int:
+        """Active subscribers who have no value for a letter's variable."""
 
 
 class Suppressions(Protocol):
@@ -209,6 +234,7 @@ class Store(Protocol):
     jobs: Jobs
     canaries: Canaries
     mailouts: Mailouts
+    assets: Assets
     subscribers: Subscribers
     suppressions: Suppressions
     events: Events

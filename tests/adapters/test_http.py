@@ -20,7 +20,7 @@ from starlette.routing import Route
 from sendonce.adapters.metrics import Metrics
 from sendonce.adapters.stores.memory import MemoryStore
 from sendonce.domain.letters import Letter
-from sendonce.domain.mailouts import MailoutStatus
+from sendonce.domain.mailouts import MailoutStatus, NewMailout
 from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.http import create_app
 from sendonce.entrypoints.http.openapi import OPENAPI
@@ -100,7 +100,7 @@ def test_what_is_sent_or_a_draft_is_not_started(service: HttpStage) -> None:
         answer = service.start(sent, **more)
         assert (answer.status, answer.json["error"]) == (409, f"The mailout {sent} is already sent.")
     letter = Letter("Hello", "", "<p>Hello</p>", "Hello")
-    draft = service.store.mailouts.create(DEFAULT_TENANT, "news", "test", letter, draft=True).id
+    draft = service.store.mailouts.create(DEFAULT_TENANT, NewMailout("news", "test", letter, draft=True)).id
     assert service.start(draft).status == 409
     assert service.start(draft, dry_run=True).status == 200
 
@@ -113,7 +113,7 @@ def test_a_mailout_that_cannot_be_sent_stays_ready(service: HttpStage) -> None:
     assert "no active subscriber" in answer.json["error"]
     service.stage.subscribe([1])
     letter = Letter("Hello {{ wrong", "", "<p>Hello</p>", "Hello")
-    broken = service.store.mailouts.create(DEFAULT_TENANT, "news", "test", letter, draft=False).id
+    broken = service.store.mailouts.create(DEFAULT_TENANT, NewMailout("news", "test", letter, draft=False)).id
     answer = service.start(broken)
     assert answer.status == 400
     assert "{{ wrong" in answer.json["error"]

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from sendonce.domain.letters import Letter
+
 
 class MailoutStatus(StrEnum):
     DRAFT = "draft"
@@ -18,6 +20,7 @@ class MailoutStatus(StrEnum):
 class Phase(StrEnum):
     """Where a started mailout is: no job is claimed before all are planned."""
 
+    FETCHING = "fetching"  # its letter is still to be read from where it was written
     PLANNING = "planning"
     RUNNING = "running"
     OVER = "over"
@@ -25,19 +28,43 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mailout:
+    """``source_id`` is the page it was written on; there is one mailout a page, and any number of tests.
+
+    ``audience`` is None for all active subscribers, or the few addresses of a test.
+    ``warnings`` are what the letter's author should know.
+    """
+
     id: str
     tenant_id: str
-    letter_id: str
+    letter_id: str | None
     name: str
     source: str
+    source_id: str | None
     status: MailoutStatus
     phase: Phase | None
     paused: bool
     cancelled: bool
+    is_test: bool
+    audience: tuple[str, ...] | None
+    warnings: tuple[str, ...]
     reason: str | None
     created_at: datetime
     started_at: datetime | None
     sent_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewMailout:
+    """``letter`` is None for a page that is read when the mailout starts."""
+
+    name: str
+    source: str
+    letter: Letter | None
+    source_id: str | None = None
+    draft: bool = False
+    is_test: bool = False
+    audience: tuple[str, ...] | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

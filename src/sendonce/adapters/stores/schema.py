@@ -159,9 +159,14 @@ mailouts = Table(
     metadata,
     _id(),
     _tenant(),
-    Column("letter_id", Identifier, ForeignKey("letters.id"), nullable=False),
+    Column("letter_id", Identifier, ForeignKey("letters.id")),
     Column("name", Text, nullable=False),
     Column("source", Text, nullable=False),
+    Column("source_id", Text),
+    _flag("is_test"),
+    Column("audience", Document),
+    Column("warnings", Document, nullable=False),
+    Column("reported", Text),
     Column("status", Text, nullable=False),
     Column("phase", Text),
     Column("reason", Text),
@@ -177,8 +182,18 @@ mailouts = Table(
     _moment("started_at"),
     _moment("sent_at"),
     CheckConstraint("status IN ('draft', 'ready', 'sending', 'sent', 'failed')", name="mailouts_status"),
-    CheckConstraint("phase IN ('planning', 'running', 'over')", name="mailouts_phase"),
+    CheckConstraint("phase IN ('fetching', 'planning', 'running', 'over')", name="mailouts_phase"),
     Index("mailouts_open", "status", "id"),
+    # One mailout a page: a button pressed twice finds the first. Tests may be many.
+    Index(
+        "mailouts_once_a_page",
+        "tenant_id",
+        "source",
+        "source_id",
+        unique=True,
+        sqlite_where=text("source_id IS NOT NULL AND NOT is_test"),
+        postgresql_where=text("source_id IS NOT NULL AND NOT is_test"),
+    ),
 )
 
 message_jobs = Table(
@@ -315,6 +330,16 @@ delivery_events = Table(
     Column("raw", Document, nullable=False),
     Index("delivery_events_received", "received_at"),
     Index("delivery_events_job", "job_id"),
+)
+
+# Pictures of letters: the addresses that Notion gives die within the hour.
+assets = Table(
+    "assets",
+    metadata,
+    Column("sha256", Text, primary_key=True),
+    Column("content_type", Text, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+    _moment("created_at", nullable=False),
 )
 
 # The tenant '*' is the whole house: a global suppression.

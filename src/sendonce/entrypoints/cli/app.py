@@ -12,6 +12,7 @@ from sendonce.entrypoints.cli import (
     jobs,
     mailouts,
     sandbox,
+    scheduler,
     service,
     subscribers,
     suppressions,
@@ -35,7 +36,7 @@ for group in (
     database.group,
 ):
     app.add_typer(group)
-for command in (demo.demo, service.serve, service.worker, service.tick, sandbox.sandbox):
+for command in (demo.demo, service.serve, service.worker, scheduler.scheduler, service.tick, sandbox.sandbox):
     app.command()(command)
 app.command()(service.settings)
 app.command()(service.version)

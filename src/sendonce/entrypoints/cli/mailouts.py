@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sendonce.domain.jobs import Books
-from sendonce.domain.mailouts import Mailout, MailoutStatus
+from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout
 from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
@@ -35,7 +35,7 @@ def create(
     settings = ready_settings()
     letter = read_markdown(_read_text(file))
     with opened_store(settings) as store:
-        mailout = store.mailouts.create(DEFAULT_TENANT, file.name, "file", letter, draft=draft)
+        mailout = store.mailouts.create(DEFAULT_TENANT, NewMailout(file.name, "file", letter, draft=draft))
         shown = mailout_view(mailout, store.jobs.books(mailout.id))
     if json:
         print_json({**shown, "subject": letter.subject})

@@ -9,10 +9,11 @@ from sendonce.adapters.stores.memory.events import MemoryEvents
 from sendonce.adapters.stores.memory.jobs import MemoryJobs
 from sendonce.adapters.stores.memory.ledger import MemoryLedger
 from sendonce.adapters.stores.memory.mailouts import MemoryMailouts
-from sendonce.adapters.stores.memory.people import MemorySubscribers, MemorySuppressions
+from sendonce.adapters.stores.memory.people import MemoryAssets, MemorySubscribers, MemorySuppressions
 from sendonce.adapters.stores.memory.state import State
 from sendonce.adapters.stores.memory.workers import MemoryCanaries, MemoryPermits, MemoryWorkers
 from sendonce.ports import (
+    Assets,
     Canaries,
     Events,
     Jobs,
@@ -34,6 +35,7 @@ class MemoryStore:
     jobs: Jobs
     canaries: Canaries
     mailouts: Mailouts
+    assets: Assets
     subscribers: Subscribers
     suppressions: Suppressions
     events: Events
@@ -46,6 +48,7 @@ class MemoryStore:
         self.jobs = MemoryJobs(self.state)
         self.canaries = MemoryCanaries(self.state)
         self.mailouts = MemoryMailouts(self.state)
+        self.assets = MemoryAssets()
         self.subscribers = MemorySubscribers(self.state)
         self.suppressions = MemorySuppressions(self.state)
         self.events = MemoryEvents(self.state)

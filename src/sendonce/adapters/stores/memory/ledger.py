@@ -129,6 +129,15 @@ class MemoryLedger:
         due = now + timedelta(seconds=settlement.retry_after)
         return reschedule(self._state, row, Move.DEFER, now, due_at=due)
 
+    def reaffirm(self, job_id: str, attempt: int) -> bool:
+        with self._state.transaction():
+            row = self._state.jobs.get(job_id)
+            if row is None or (row.attempt, row.state) != (attempt, JobState.SENDING):
+                return False
+            wanted = self._state.mailouts[row.mailout_id].claimable and row.accepted_attempt is None
+            suppressed = self._state.suppression_of(row.tenant_id, row.recipient_key) is not None
+            return wanted and not suppressed and self._state.halted is None
+
     # -- the dead and the doubted --------------------------------------------------------------
 
     def sending_of(self, worker_id: str) -> Sequence[JobRef]:

@@ -8,10 +8,11 @@ from datetime import datetime, timedelta
 
 from sendonce.adapters.stores.memory.arrows import move
 from sendonce.adapters.stores.memory.state import JobRow, MailoutRow, State
+from sendonce.domain.addresses import parse_address
 from sendonce.domain.ids import time_ordered_ids
 from sendonce.domain.jobs import JobState, Move
 from sendonce.domain.letters import Letter
-from sendonce.domain.mailouts import Mailout, MailoutStatus, Phase, PlanProgress
+from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout, Phase, PlanProgress
 from sendonce.domain.subscribers import Subscriber, SubscriberStatus
 from sendonce.errors import NotFound
 
@@ -22,25 +23,41 @@ class MemoryMailouts:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def create(self, tenant_id: str, name: str, source: str, letter: Letter, *, draft: bool) -> Mailout:
+    def create(self, tenant_id: str, new: NewMailout) -> Mailout:
         with self._state.transaction() as now:
+            known = new.source_id and not new.is_test and self.of_page(tenant_id, new.source, new.source_id)
+            if known:
+                return known
             mailout = Mailout(
                 id=self._state.new_id(now),
                 tenant_id=tenant_id,
-                letter_id=self._state.new_id(now),
-                name=name,
-                source=source,
-                status=MailoutStatus.DRAFT if draft else MailoutStatus.READY,
+                letter_id=self._state.new_id(now) if new.letter else None,
+                name=new.name,
+                source=new.source,
+                source_id=new.source_id,
+                status=MailoutStatus.DRAFT if new.draft else MailoutStatus.READY,
                 phase=None,
                 paused=False,
                 cancelled=False,
+                is_test=new.is_test,
+                audience=new.audience,
+                warnings=new.warnings,
                 reason=None,
                 created_at=now,
                 started_at=None,
                 sent_at=None,
             )
-            self._state.mailouts[mailout.id] = MailoutRow(mailout, letter)
+            self._state.mailouts[mailout.id] = MailoutRow(mailout, new.letter)
             return mailout
+
+    def of_page(self, tenant_id: str, source: str, source_id: str) -> Mailout | None:
+        with self._state.transaction():
+            wanted = (tenant_id, source, source_id, False)
+            for entry in self._state.mailouts.values():
+                m = entry.mailout
+                if (m.tenant_id, m.source, m.source_id, m.is_test) == wanted:
+                    return m
+            return None
 
     def get(self, mailout_id: str) -> Mailout | None:
         with self._state.transaction():
@@ -49,11 +66,12 @@ class MemoryMailouts:
 
     def letter(self, mailout_id: str) -> Letter:
         with self._state.transaction():
-            if mailout_id not in self._state.mailouts:
+            entry = self._state.mailouts.get(mailout_id)
+            if entry is None or entry.letter is None:
                 raise NotFound(
                     f"There is no mailout {mailout_id}: 'sendonce mailout list' shows what there is."
                 )
-            return self._state.mailouts[mailout_id].letter
+            return entry.letter
 
     def all(self, limit: int = 100) -> Sequence[Mailout]:
         with self._state.transaction():
@@ -79,18 +97,40 @@ class MemoryMailouts:
             m = entry.mailout
             reason = m.reason if m.paused else None
             entry.mailout = replace(
-                m, status=MailoutStatus.SENDING, phase=Phase.PLANNING, started_at=now, reason=reason
+                m,
+                status=MailoutStatus.SENDING,
+                phase=Phase.PLANNING if entry.letter else Phase.FETCHING,
+                started_at=now,
+                reason=reason,
+            )
+            return True
+
+    def freeze(self, mailout_id: str, name: str, letter: Letter, warnings: Sequence[str]) -> bool:
+        with self._state.transaction() as now:
+            entry = self._with(mailout_id, MailoutStatus.SENDING)
+            if entry is None or entry.mailout.phase != Phase.FETCHING:
+                return False
+            entry.letter = letter
+            entry.mailout = replace(
+                entry.mailout,
+                letter_id=self._state.new_id(now),
+                name=name,
+                warnings=tuple(warnings),
+                phase=Phase.PLANNING,
             )
             return True
 
     def stop_before_first(self, mailout_id: str, reason: str) -> bool:
         with self._state.transaction():
             entry = self._with(mailout_id, MailoutStatus.SENDING)
-            if entry is None or entry.mailout.phase != Phase.PLANNING or self._state.jobs_of(mailout_id):
+            early = entry is not None and entry.mailout.phase in (Phase.FETCHING, Phase.PLANNING)
+            if entry is None or not early or self._state.jobs_of(mailout_id):
                 return False
             entry.mailout = replace(
                 entry.mailout, status=MailoutStatus.READY, phase=None, started_at=None, reason=reason
             )
+            if entry.mailout.source_id is not None:
+                entry.letter, entry.mailout = None, replace(entry.mailout, letter_id=None)
             return True
 
     def plan_chunk(self, mailout_id: str, planner: str, size: int) -> PlanProgress | None:
@@ -113,6 +153,8 @@ class MemoryMailouts:
     def _next_people(self, entry: MailoutRow, size: int) -> list[tuple[str, Subscriber]]:
         if entry.mailout.cancelled:
             return []
+        if entry.mailout.audience is not None:
+            return [self._tester(entry.mailout, text) for text in entry.mailout.audience]
         waiting = sorted(
             (key, person)
             for (tenant_id, key), person in self._state.subscribers.items()
@@ -121,6 +163,17 @@ class MemoryMailouts:
             and person.status == SubscriberStatus.ACTIVE
         )
         return waiting[:size]
+
+    def _tester(self, mailout: Mailout, text: str) -> tuple[str, Subscriber]:
+        address = parse_address(text)
+        active = [p for (t, _), p in sorted(self._state.subscribers.items()) if t == mailout.tenant_id]
+        active = [p for p in active if p.status == SubscriberStatus.ACTIVE]
+        example = self._state.subscribers.get((mailout.tenant_id, address.key)) or next(iter(active), None)
+        now = mailout.created_at
+        nobody = Subscriber(
+            "", mailout.tenant_id, "", None, {}, SubscriberStatus.ACTIVE, None, None, None, now
+        )
+        return address.key, replace(example or nobody, email=address.text)
 
     def _add_jobs(self, mailout: Mailout, people: list[tuple[str, Subscriber]], now: datetime) -> int:
         planned = {row.recipient_key for row in self._state.jobs_of(mailout.id)}
@@ -134,6 +187,15 @@ class MemoryMailouts:
             row.reason = "suppressed" if suppressed else None
             self._state.jobs[job_id] = row
         return len(new)
+
+    def with_stale_report(self, source: str, limit: int) -> Sequence[tuple[Mailout, str | None]]:
+        with self._state.transaction():
+            found = [e for e in self._state.mailouts.values() if e.mailout.source == source]
+            return [(entry.mailout, entry.reported) for entry in found[:limit]]
+
+    def set_reported(self, mailout_id: str, what: str) -> None:
+        with self._state.transaction():
+            self._state.mailouts[mailout_id].reported = what
 
     # -- pausing, cancelling, finishing --------------------------------------------------------
 

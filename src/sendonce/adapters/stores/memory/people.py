@@ -75,6 +75,23 @@ class MemorySubscribers:
             statuses = [str(p.status) for (t, _), p in self._state.subscribers.items() if t == tenant_id]
             return {status: statuses.count(status) for status in set(statuses)}
 
+    def count_lacking(self, tenant_id: str, variable: str) -> int:
+        with self._state.transaction():
+            people = [p for (t, _), p in self._state.subscribers.items() if t == tenant_id]
+            active = [p for p in people if p.status == SubscriberStatus.ACTIVE]
+            return sum(not (p.name if variable == "name" else p.attributes.get(variable)) for p in active)
+
+
+class MemoryAssets:
+    def __init__(self) -> None:
+        self._assets: dict[str, tuple[str, bytes]] = {}
+
+    def put(self, sha256: str, content_type: str, content: bytes) -> None:
+        self._assets.setdefault(sha256, (content_type, content))
+
+    def get(self, sha256: str) -> tuple[str, bytes] | None:
+        return self._assets.get(sha256)
+
 
 class MemorySuppressions:
     def __init__(self, state: State) -> None:

@@ -60,7 +60,8 @@ class JobRow:
 @dataclass(slots=True)
 class MailoutRow:
     mailout: Mailout
-    letter: Letter
+    letter: Letter | None
+    reported: str | None = None
     plan_cursor: str = ""
     planner: str | None = None
     planner_until: datetime | None = None

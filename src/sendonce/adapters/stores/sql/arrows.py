@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,17 +20,19 @@ def lock_mailouts(tx: Connection, job_ids: Iterable[str]) -> None:
     """Lock the mailouts of these jobs, before any job: whoever makes a job scheduled may have to reopen one.
 
     Always in the order of the ids, so that two who lock several wait in line and not for each other.
-    SQLite writes one at a time, so there the lock is already held.
+    SQLite writes one at a time, so there the lock is already held. On PostgreSQL it is the lock that an
+    UPDATE takes: a stronger one would stop the foreign-key checks of those who write jobs.
     """
     ids = sorted(set(job_ids))
     for start in range(0, len(ids), 500):
         of_jobs = sa.select(JOBS.mailout_id).where(JOBS.id.in_(ids[start : start + 500]))
         locked = sa.select(mailouts.c.id).where(mailouts.c.id.in_(of_jobs)).order_by(mailouts.c.id)
-        tx.execute(locked.with_for_update())
+        tx.execute(locked.with_for_update(key_share=True))
 
 
 def lock_job(tx: Connection, job_id: str) -> Row[Any] | None:
-    return tx.execute(sa.select(message_jobs).where(JOBS.id == job_id).with_for_update()).one_or_none()
+    query = sa.select(message_jobs).where(JOBS.id == job_id).with_for_update(key_share=True)
+    return tx.execute(query).one_or_none()
 
 
 def move(tx: Connection, row: Row[Any], why: Move, target: JobState, changes: dict[str, Any]) -> int:
@@ -49,10 +52,17 @@ def back_to_schedule(tx: Connection, row: Row[Any], why: Move, changes: dict[str
     return move(tx, row, why, JobState.SKIPPED, {**changes, "reason": "cancelled", "settled_at": now})
 
 
-def accept(tx: Connection, row: Row[Any], attempt: int, message_id: str | None, now: datetime) -> Evidence:
+def accept(
+    tx: Connection,
+    row: Row[Any],
+    attempt: int,
+    message_id: str | None,
+    now: datetime,
+    marks: Mapping[str, datetime] = MappingProxyType({}),
+) -> Evidence:
     """Evidence that an attempt was accepted: it ends the job, or it is proof of a second copy."""
     evidence = weigh_evidence(JobState(row.state), row.attempt, row.accepted_attempt, attempt)
-    changes: dict[str, Any] = {}
+    changes: dict[str, Any] = dict(marks)
     if evidence.second_copy:
         changes["duplicate_at"] = row.duplicate_at or now
     if evidence.newest:

@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection, Row
 from sendonce.adapters.stores.schema import canaries, delivery_events, ledger, message_jobs
 from sendonce.adapters.stores.sql.arrows import accept, lock_job
 from sendonce.adapters.stores.sql.database import Database
-from sendonce.adapters.stores.sql.rows import new_id
+from sendonce.adapters.stores.sql.rows import insert_for, new_id
 from sendonce.adapters.stores.sql.suppressions import mark_subscriber, suppress
 from sendonce.domain.addresses import parse_address, suppression_key
 from sendonce.domain.events import MARKS, BounceType, DeliveryEvent, EventKind, EventVerdict
@@ -78,8 +78,9 @@ class SqlEvents:
             "received_at": now,
             "raw": event.raw,
         }
-        insert = _insert_for(self._db)(delivery_events).values(**values).on_conflict_do_nothing()
-        return tx.execute(insert).rowcount == 1
+        # SQLAlchemy does not tell the row count of an INSERT on every driver; what came back is sure.
+        insert = insert_for(self._db)(delivery_events).values(**values).on_conflict_do_nothing()
+        return tx.execute(insert.returning(E.id)).first() is not None
 
     def _halt(self, tx: Connection, event: DeliveryEvent) -> None:
         reason = (
@@ -91,10 +92,9 @@ class SqlEvents:
     def _apply_to_job(self, tx: Connection, event: DeliveryEvent, row: Row[Any], now: datetime) -> None:
         # Every event, a Reject too, is proof that the provider had taken this attempt.
         assert event.attempt is not None
-        accept(tx, row, event.attempt, event.message_id, now)
         marks = {"send_event_at"} | ({MARKS[event.kind]} if event.kind in MARKS else set())
         earliest = {name: _earliest(getattr(row, name), event.occurred_at) for name in marks}
-        tx.execute(message_jobs.update().where(J.id == row.id).values(**earliest))
+        accept(tx, row, event.attempt, event.message_id, now, earliest)
 
     def _apply_to_people(
         self, tx: Connection, event: DeliveryEvent, row: Row[Any] | None, now: datetime
@@ -136,15 +136,6 @@ def _judge(event: DeliveryEvent, row: Row[Any] | None) -> EventVerdict:
         return EventVerdict.QUARANTINED
     evidence = weigh_evidence(JobState(row.state), row.attempt, row.accepted_attempt, event.attempt)
     return EventVerdict.DUPLICATE_SEND if evidence.second_copy else EventVerdict.APPLIED
-
-
-def _insert_for(database: Database) -> Any:
-    """INSERT … ON CONFLICT is spelled by each dialect's own construct."""
-    if database.is_sqlite:
-        from sqlalchemy.dialects.sqlite import insert
-    else:
-        from sqlalchemy.dialects.postgresql import insert  # type: ignore[assignment]
-    return insert
 
 
 def _earliest(known: datetime | None, told: datetime) -> datetime:

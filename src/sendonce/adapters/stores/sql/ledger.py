@@ -22,6 +22,7 @@ from sendonce.adapters.stores.sql.arrows import (
 )
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import insert_audit
+from sendonce.domain.failpoints import failpoint
 from sendonce.domain.jobs import (
     ADOPTED_ATTEMPTS,
     MOVES,
@@ -62,6 +63,7 @@ class SqlLedger:
             if not claimed:
                 claimed, skipped = self._claim(tx, claim, open_mailouts, now)
             seq = self._next_claim_seq(tx) if claimed else 0
+            failpoint("claim-before-commit")
             return Turn(tuple(claimed), seq, settled, skipped)
 
     def _claim(
@@ -196,6 +198,10 @@ class SqlLedger:
             return move(tx, row, Move.EXHAUST, JobState.DEAD, {**changes, "settled_at": now})
         changes["due_at"] = now + timedelta(seconds=settlement.retry_after)
         return back_to_schedule(tx, row, Move.DEFER, changes, now)
+
+    def reaffirm(self, job_id: str, attempt: int) -> bool:
+        with self._db.reading() as tx:
+            return tx.exec_driver_sql(self._db.statement("reaffirm"), (job_id, attempt)).first() is not None
 
     # -- the dead and the doubted --------------------------------------------------------------
 

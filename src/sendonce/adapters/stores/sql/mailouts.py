@@ -5,62 +5,70 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import letters, mailouts, message_jobs, subscribers, suppressions
 from sendonce.adapters.stores.sql.database import Database
-from sendonce.adapters.stores.sql.rows import insert_audit, insert_outbox, new_id
+from sendonce.adapters.stores.sql.rows import insert_audit, insert_for, insert_outbox, new_id
+from sendonce.domain.addresses import parse_address, suppression_key
 from sendonce.domain.ids import time_ordered_ids
 from sendonce.domain.letters import Letter
-from sendonce.domain.mailouts import Mailout, MailoutStatus, Phase, PlanProgress
+from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout, Phase, PlanProgress
 from sendonce.domain.suppressions import EVERYBODY
 from sendonce.errors import NotFound
 
 M = mailouts.c
 J = message_jobs.c
+S = subscribers.c
 # Planning touches nothing outside, so its lease may expire by age: a second planner would only meet
 # rows that are already there.
 PLANNER_LEASE = timedelta(seconds=30)
+# Deliveries, bounces and complaints come in for days after the last letter.
+REPORTED_FOR = timedelta(days=7)
 
 
 class SqlMailouts:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, pepper: bytes) -> None:
         self._db = database
+        self._pepper = pepper
 
-    def create(self, tenant_id: str, name: str, source: str, letter: Letter, *, draft: bool) -> Mailout:
+    def create(self, tenant_id: str, new: NewMailout) -> Mailout:
         with self._db.writing() as tx:
             now = self._db.now(tx)
-            letter_id, mailout_id = new_id(now), new_id(now)
-            tx.execute(
-                letters.insert().values(
-                    id=letter_id,
-                    tenant_id=tenant_id,
-                    subject=letter.subject,
-                    preheader=letter.preheader,
-                    from_name=letter.from_name,
-                    html=letter.html,
-                    text=letter.text,
-                    created_at=now,
-                )
-            )
-            tx.execute(
-                mailouts.insert().values(
-                    id=mailout_id,
-                    tenant_id=tenant_id,
-                    letter_id=letter_id,
-                    name=name,
-                    source=source,
-                    status=MailoutStatus.DRAFT if draft else MailoutStatus.READY,
-                    created_at=now,
-                    updated_at=now,
-                )
-            )
-        mailout = self.get(mailout_id)
+            letter_id = _insert_letter(tx, tenant_id, new.letter, now) if new.letter else None
+            values: dict[str, Any] = {
+                "id": new_id(now),
+                "tenant_id": tenant_id,
+                "letter_id": letter_id,
+                "name": new.name,
+                "source": new.source,
+                "source_id": new.source_id,
+                "is_test": new.is_test,
+                "audience": list(new.audience) if new.audience is not None else sa.null(),
+                "warnings": list(new.warnings),
+                "status": MailoutStatus.DRAFT if new.draft else MailoutStatus.READY,
+                "created_at": now,
+                "updated_at": now,
+            }
+            insert = insert_for(self._db)(mailouts).values(**values).on_conflict_do_nothing()
+            inserted = tx.execute(insert).rowcount == 1
+        if inserted or new.source_id is None:
+            mailout = self.get(values["id"])
+        else:
+            mailout = self.of_page(tenant_id, new.source, new.source_id)
         assert mailout is not None
         return mailout
+
+    def of_page(self, tenant_id: str, source: str, source_id: str) -> Mailout | None:
+        query = sa.select(mailouts).where(
+            M.tenant_id == tenant_id, M.source == source, M.source_id == source_id, ~M.is_test
+        )
+        with self._db.reading() as tx:
+            row = tx.execute(query).one_or_none()
+            return _as_mailout(row) if row else None
 
     def get(self, mailout_id: str) -> Mailout | None:
         with self._db.reading() as tx:
@@ -97,18 +105,43 @@ class SqlMailouts:
         with self._db.writing() as tx:
             now = self._db.now(tx)
             reason = sa.case((M.paused, M.reason), else_=None)
-            started = {"status": "sending", "phase": "planning", "started_at": now, "reason": reason}
+            phase = sa.case((M.letter_id.is_(None), "fetching"), else_="planning")
+            started = {"status": "sending", "phase": phase, "started_at": now, "reason": reason}
             update = mailouts.update().where(M.id == mailout_id, M.status == "ready")
             return tx.execute(update.values(**started, updated_at=now)).rowcount == 1
+
+    def freeze(self, mailout_id: str, name: str, letter: Letter, warnings: Sequence[str]) -> bool:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            tenant_id = tx.execute(sa.select(M.tenant_id).where(M.id == mailout_id)).scalar_one()
+            frozen = {
+                "letter_id": _insert_letter(tx, tenant_id, letter, now),
+                "name": name,
+                "warnings": list(warnings),
+                "phase": "planning",
+                "updated_at": now,
+            }
+            update = mailouts.update().where(M.id == mailout_id, M.status == "sending", M.phase == "fetching")
+            return tx.execute(update.values(**frozen)).rowcount == 1
 
     def stop_before_first(self, mailout_id: str, reason: str) -> bool:
         with self._db.writing() as tx:
             now = self._db.now(tx)
             # A planner may hold the row: what it planned shows only in a statement after its commit.
-            tx.execute(sa.select(M.id).where(M.id == mailout_id).with_for_update())
+            tx.execute(sa.select(M.id).where(M.id == mailout_id).with_for_update(key_share=True))
             planned = sa.select(J.id).where(J.mailout_id == mailout_id).exists()
-            back = {"status": "ready", "phase": None, "started_at": None, "reason": reason, "updated_at": now}
-            update = mailouts.update().where(M.id == mailout_id, M.status == "sending", M.phase == "planning")
+            back: dict[str, Any] = {
+                "status": "ready",
+                "phase": None,
+                "started_at": None,
+                "reason": reason,
+                "updated_at": now,
+            }
+            update = mailouts.update().where(
+                M.id == mailout_id, M.status == "sending", M.phase.in_(["fetching", "planning"])
+            )
+            # A page is read anew at the next start: its author has something to mend.
+            back["letter_id"] = sa.case((M.source_id.is_(None), M.letter_id), else_=sa.null())
             return tx.execute(update.where(~planned).values(**back)).rowcount == 1
 
     def plan_chunk(self, mailout_id: str, planner: str, size: int) -> PlanProgress | None:
@@ -117,7 +150,7 @@ class SqlMailouts:
             mailout = self._take_planner_lease(tx, mailout_id, planner, now)
             if mailout is None:
                 return None
-            people = [] if mailout.cancelled else self._next_people(tx, mailout, size)
+            people = self._next_people(tx, mailout, size)
             added = self._insert_jobs(tx, mailout, people, now) if people else 0
             finished = len(people) < size
             cursor = people[-1].address_key if people else mailout.plan_cursor
@@ -138,32 +171,37 @@ class SqlMailouts:
         )
         return tx.execute(update).one_or_none()
 
-    def _next_people(self, tx: Connection, mailout: Row[Any], size: int) -> Sequence[Row[Any]]:
+    def _next_people(self, tx: Connection, mailout: Row[Any], size: int) -> Sequence[Person]:
         """Active subscribers in the order of their addresses: rows that append are cheap rows."""
-        s = subscribers.c
-        query = (
-            sa.select(
-                s.email,
-                s.address_key,
-                s.suppression_key,
-                s.from_name,
-                s.attributes,
-                sa.select(suppressions.c.key)
-                .where(suppressions.c.key == s.suppression_key)
-                .where(suppressions.c.tenant_id.in_([mailout.tenant_id, EVERYBODY]))
-                .exists()
-                .label("suppressed"),
-            )
-            .where(s.tenant_id == mailout.tenant_id, s.address_key > mailout.plan_cursor)
-            .where(s.status == "active")
-            .order_by(s.address_key)
-            .limit(size)
+        if mailout.cancelled:
+            return []
+        if mailout.audience is not None:
+            return self._test_audience(tx, mailout)
+        query = _people(mailout.tenant_id).where(
+            S.tenant_id == mailout.tenant_id, S.status == "active", S.address_key > mailout.plan_cursor
         )
-        return tx.execute(query).all()
+        rows = tx.execute(query.order_by(S.address_key).limit(size)).all()
+        return [Person(*row) for row in rows]
 
-    def _insert_jobs(
-        self, tx: Connection, mailout: Row[Any], people: Sequence[Row[Any]], now: datetime
-    ) -> int:
+    def _test_audience(self, tx: Connection, mailout: Row[Any]) -> Sequence[Person]:
+        """The few people of a test. Who is no subscriber gets a subscriber's fields, to see how they look."""
+        everybody = _people(mailout.tenant_id).where(S.tenant_id == mailout.tenant_id)
+        example = everybody.where(S.status == "active").order_by(S.address_key).limit(1)
+        sample = tx.execute(example).first()
+        people = []
+        for text in mailout.audience:
+            address = parse_address(text)
+            own = _people(mailout.tenant_id).where(
+                S.tenant_id == mailout.tenant_id, S.address_key == address.key
+            )
+            row = tx.execute(own).first()
+            key = suppression_key(address.key, self._pepper)
+            known = row or sample
+            name, attributes = (known.from_name, known.attributes) if known else (None, {})
+            people.append(Person(address.text, address.key, key, name, attributes, False))
+        return people
+
+    def _insert_jobs(self, tx: Connection, mailout: Row[Any], people: Sequence[Person], now: datetime) -> int:
         ids = time_ordered_ids(len(people), int(now.timestamp() * 1000))
         due = self._db.moment(now)
         rows = [
@@ -201,6 +239,17 @@ class SqlMailouts:
 
     # -- pausing, cancelling, finishing --------------------------------------------------------
 
+    def with_stale_report(self, source: str, limit: int) -> Sequence[tuple[Mailout, str | None]]:
+        with self._db.reading() as tx:
+            lately = self._db.now(tx) - REPORTED_FOR
+            changing = sa.or_(M.status == "sending", M.reported.is_(None), M.updated_at > lately)
+            query = sa.select(mailouts).where(M.source == source, changing).order_by(M.updated_at.desc())
+            return [(_as_mailout(row), row.reported) for row in tx.execute(query.limit(limit))]
+
+    def set_reported(self, mailout_id: str, what: str) -> None:
+        with self._db.writing() as tx:
+            tx.execute(mailouts.update().where(M.id == mailout_id).values(reported=what))
+
     def set_paused(self, mailout_id: str, paused: bool) -> bool:
         with self._db.writing() as tx:
             now = self._db.now(tx)
@@ -237,7 +286,7 @@ class SqlMailouts:
             now = self._db.now(tx)
             # Lock first and look afterwards, in a statement of its own: a look from the lock's own
             # snapshot misses a job that another transaction has just made scheduled.
-            tx.execute(sa.select(M.id).where(M.id == mailout_id).with_for_update())
+            tx.execute(sa.select(M.id).where(M.id == mailout_id).with_for_update(key_share=True))
             open_jobs = sa.select(J.id).where(
                 J.mailout_id == mailout_id, J.state.in_(["scheduled", "sending"])
             )
@@ -259,7 +308,45 @@ class SqlMailouts:
             return MailoutStatus(ended)
 
 
-def _fields(person: Row[Any]) -> dict[str, str]:
+class Person(NamedTuple):
+    """Whom to plan for, and with which fields."""
+
+    email: str
+    address_key: str
+    suppression_key: str
+    from_name: str | None
+    attributes: dict[str, str]
+    suppressed: bool
+
+
+def _people(tenant_id: str) -> sa.Select[Any]:
+    denied = (
+        sa.select(suppressions.c.key)
+        .where(suppressions.c.key == S.suppression_key)
+        .where(suppressions.c.tenant_id.in_([tenant_id, EVERYBODY]))
+    )
+    columns = (S.email, S.address_key, S.suppression_key, S.from_name, S.attributes)
+    return sa.select(*columns, denied.exists().label("suppressed"))
+
+
+def _insert_letter(tx: Connection, tenant_id: str, letter: Letter, now: datetime) -> str:
+    letter_id = new_id(now)
+    tx.execute(
+        letters.insert().values(
+            id=letter_id,
+            tenant_id=tenant_id,
+            subject=letter.subject,
+            preheader=letter.preheader,
+            from_name=letter.from_name,
+            html=letter.html,
+            text=letter.text,
+            created_at=now,
+        )
+    )
+    return letter_id
+
+
+def _fields(person: Person) -> dict[str, str]:
     fields = dict(person.attributes)
     if person.from_name:
         fields["name"] = person.from_name
@@ -273,6 +360,10 @@ def _as_mailout(row: Row[Any]) -> Mailout:
         letter_id=row.letter_id,
         name=row.name,
         source=row.source,
+        source_id=row.source_id,
+        is_test=row.is_test,
+        audience=tuple(row.audience) if row.audience is not None else None,
+        warnings=tuple(row.warnings),
         status=MailoutStatus(row.status),
         phase=Phase(row.phase) if row.phase else None,
         paused=row.paused,

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import audit_log, outbox
+from sendonce.adapters.stores.sql.database import Database
 from sendonce.domain.ids import time_ordered_id
 from sendonce.domain.jobs import Job, JobState
 
@@ -37,3 +38,12 @@ def insert_outbox(tx: Connection, now: datetime, topic: str, body: dict[str, Any
     tx.execute(
         outbox.insert().values(id=new_id(now), topic=topic, body=body, created_at=now, due_at=now, tries=0)
     )
+
+
+def insert_for(database: Database) -> Any:
+    """INSERT … ON CONFLICT is spelled by each dialect's own construct."""
+    if database.is_sqlite:
+        from sqlalchemy.dialects.sqlite import insert
+    else:
+        from sqlalchemy.dialects.postgresql import insert  # type: ignore[assignment]
+    return insert

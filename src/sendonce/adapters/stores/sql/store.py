@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from sendonce.adapters.stores.schema import HEAD, ledger, tenants
+from sendonce.adapters.stores.sql.assets import SqlAssets
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.events import SqlEvents
 from sendonce.adapters.stores.sql.jobs import SqlJobs
@@ -21,6 +22,7 @@ from sendonce.adapters.stores.sql.workers import SqlCanaries, SqlPermits, SqlWor
 from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.errors import Refused, SchemaMismatch, Unavailable
 from sendonce.ports import (
+    Assets,
     Canaries,
     Events,
     Jobs,
@@ -43,6 +45,7 @@ class SqlStore:
     jobs: Jobs
     canaries: Canaries
     mailouts: Mailouts
+    assets: Assets
     subscribers: Subscribers
     suppressions: Suppressions
     events: Events
@@ -55,7 +58,8 @@ class SqlStore:
         pepper = self.ledger.identity().pepper
         self.jobs = SqlJobs(database)
         self.canaries = SqlCanaries(database)
-        self.mailouts = SqlMailouts(database)
+        self.mailouts = SqlMailouts(database, pepper)
+        self.assets = SqlAssets(database)
         self.subscribers = SqlSubscribers(database, pepper)
         self.suppressions = SqlSuppressions(database, pepper)
         self.events = SqlEvents(database, pepper)

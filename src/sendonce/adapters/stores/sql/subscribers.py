@@ -129,6 +129,12 @@ class SqlSubscribers:
         with self._db.reading() as tx:
             return {row[0]: row[1] for row in tx.execute(query)}
 
+    def count_lacking(self, tenant_id: str, variable: str) -> int:
+        value = S.from_name if variable == "name" else S.attributes[variable].as_string()
+        query = sa.select(sa.func.count()).where(S.tenant_id == tenant_id, S.status == "active")
+        with self._db.reading() as tx:
+            return tx.execute(query.where(sa.func.coalesce(value, "") == "")).scalar_one()
+
 
 def _as_subscriber(row: Row[Any]) -> Subscriber:
     return Subscriber(

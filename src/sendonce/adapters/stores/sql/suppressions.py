@@ -97,17 +97,16 @@ def suppress(
     now: datetime,
 ) -> bool:
     """Add a suppression; a graver reason replaces a lighter one, never the other way."""
-    row = tx.execute(sa.select(S.reason).where(S.key == key, S.tenant_id == scope).with_for_update()).first()
-    if row is None:
-        insert = sa.text(
-            "INSERT INTO suppressions (key, tenant_id, address, reason, note, created_at) "
-            "VALUES (:key, :scope, :address, :reason, :note, :now) ON CONFLICT (key, tenant_id) DO NOTHING"
-        ).bindparams(sa.bindparam("now", now, S.created_at.type))
-        values = {"key": key, "scope": scope, "address": address, "reason": reason, "note": note}
-        return tx.execute(insert, values).rowcount == 1
-    if GRAVITY[SuppressionReason(row.reason)] < GRAVITY[reason]:
-        update = suppressions.update().where(S.key == key, S.tenant_id == scope)
-        tx.execute(update.values(reason=reason, note=note))
+    insert = sa.text(
+        "INSERT INTO suppressions (key, tenant_id, address, reason, note, created_at) "
+        "VALUES (:key, :scope, :address, :reason, :note, :now) ON CONFLICT (key, tenant_id) DO NOTHING"
+    ).bindparams(sa.bindparam("now", now, S.created_at.type))
+    values = {"key": key, "scope": scope, "address": address, "reason": reason, "note": note}
+    if tx.execute(insert, values).rowcount == 1:
+        return True
+    lighter = [other for other in GRAVITY if GRAVITY[other] < GRAVITY[reason]]
+    graver = suppressions.update().where(S.key == key, S.tenant_id == scope, S.reason.in_(lighter))
+    tx.execute(graver.values(reason=reason, note=note))
     return False
 
 

@@ -174,9 +174,14 @@ def upgrade() -> None:
         "mailouts",
         sa.Column("id", Identifier, nullable=False),
         sa.Column("tenant_id", sa.Text(), nullable=False),
-        sa.Column("letter_id", Identifier, nullable=False),
+        sa.Column("letter_id", Identifier, nullable=True),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("source", sa.Text(), nullable=False),
+        sa.Column("source_id", sa.Text(), nullable=True),
+        sa.Column("is_test", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        sa.Column("audience", Document, nullable=True),
+        sa.Column("warnings", Document, nullable=False),
+        sa.Column("reported", sa.Text(), nullable=True),
         sa.Column("status", sa.Text(), nullable=False),
         sa.Column("phase", sa.Text(), nullable=True),
         sa.Column("reason", sa.Text(), nullable=True),
@@ -190,7 +195,7 @@ def upgrade() -> None:
         sa.Column("updated_at", Moment(), nullable=False),
         sa.Column("started_at", Moment(), nullable=True),
         sa.Column("sent_at", Moment(), nullable=True),
-        sa.CheckConstraint("phase IN ('planning', 'running', 'over')", name="mailouts_phase"),
+        sa.CheckConstraint("phase IN ('fetching', 'planning', 'running', 'over')", name="mailouts_phase"),
         sa.CheckConstraint(
             "status IN ('draft', 'ready', 'sending', 'sent', 'failed')", name="mailouts_status"
         ),
@@ -205,6 +210,22 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index("mailouts_open", "mailouts", ["status", "id"], unique=False)
+    op.create_index(
+        "mailouts_once_a_page",
+        "mailouts",
+        ["tenant_id", "source", "source_id"],
+        unique=True,
+        sqlite_where=sa.text("source_id IS NOT NULL AND NOT is_test"),
+        postgresql_where=sa.text("source_id IS NOT NULL AND NOT is_test"),
+    )
+    op.create_table(
+        "assets",
+        sa.Column("sha256", sa.Text(), nullable=False),
+        sa.Column("content_type", sa.Text(), nullable=False),
+        sa.Column("content", sa.LargeBinary(), nullable=False),
+        sa.Column("created_at", Moment(), nullable=False),
+        sa.PrimaryKeyConstraint("sha256"),
+    )
     op.create_table(
         "message_jobs",
         sa.Column("id", Identifier, nullable=False),

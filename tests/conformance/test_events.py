@@ -1,0 +1,249 @@
+"""Delivery events: any order, any number of copies, one end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from itertools import permutations
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from sendonce.domain.events import BounceType, DeliveryEvent, EventKind, EventVerdict
+from sendonce.domain.jobs import ClaimedJob, JobState
+from sendonce.domain.subscribers import DEFAULT_TENANT, SubscriberStatus
+from sendonce.domain.suppressions import SuppressionReason
+from tests.conformance.stage import (
+    ACCEPTED,
+    DEFERRED,
+    DOUBTED,
+    LONG_AGO,
+    NOBODY,
+    REFUSED,
+    Stage,
+    address,
+    event_of,
+)
+
+K = EventKind
+STATES: dict[str, Callable[[Stage, ClaimedJob], object]] = {
+    "sending": lambda stage, job: None,
+    "in doubt": lambda stage, job: stage.settle(job, DOUBTED),
+    "scheduled": lambda stage, job: stage.settle(job, DEFERRED, retry_after=3600.0),
+    "failed": lambda stage, job: stage.settle(job, REFUSED),
+    "dead": lambda stage, job: stage.settle(job, DEFERRED, exhausted=True),
+    "sent": lambda stage, job: stage.settle(job, ACCEPTED),
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_any_event_of_the_attempt_is_an_acceptance(stage: Stage, state: str) -> None:
+    """The provider speaks only of letters that it took: the job is sent, wherever it was."""
+    stage.running(len(K))
+    for job, kind in zip(stage.claim().claimed, K, strict=True):
+        STATES[state](stage, job)
+        assert stage.event(job, kind) == EventVerdict.APPLIED
+        found = stage.job(job)
+        assert (found.state, found.message_id, found.duplicate_at) == (JobState.SENT, "provider-1", None)
+        assert found.send_event_at == LONG_AGO
+
+
+def final_state(stage: Stage, job: ClaimedJob) -> dict[str, Any]:
+    """All that events decide. Times of our own clock are told as: is it set."""
+    found = stage.job(job)
+    person = stage.subscriber(int(job.recipient[4:8]))
+    suppression = stage.store.suppressions.covers(DEFAULT_TENANT, address(int(job.recipient[4:8])))
+    return {
+        "state": found.state,
+        "message_id": found.message_id,
+        "reason": found.reason,
+        "duplicate": found.duplicate_at is not None,
+        "marks": (found.send_event_at, found.delivered_at, found.bounced_at, found.complained_at),
+        "rejected": found.rejected_at,
+        "person": (person.status, person.bounce_type, person.bounce_subtype),
+        "suppression": suppression and (suppression.reason, suppression.note),
+    }
+
+
+def told(job: ClaimedJob, number: int, kind: EventKind, attempt: int) -> DeliveryEvent:
+    """The n-th event of a set: each has its own time and words."""
+    when = LONG_AGO + timedelta(minutes=number)
+    return event_of(job, kind, attempt=attempt, occurred_at=when, reason=f"{kind} of attempt {attempt}")
+
+
+SETS = {
+    "a complaint after delivery": [(K.SENT, 1), (K.DELIVERED, 1), (K.COMPLAINT, 1)],
+    "a bounce and a complaint": [(K.SENT, 1), (K.DEFERRED, 1), (K.BOUNCE, 1), (K.COMPLAINT, 1)],
+    "a reject": [(K.SENT, 1), (K.REJECT, 1)],
+}
+OLDER_SETS = {
+    "an earlier attempt only": [(K.SENT, 1), (K.DELIVERED, 1)],
+    "two copies": [(K.SENT, 1), (K.DELIVERED, 1), (K.SENT, 2)],
+    "two copies, one bounced": [(K.BOUNCE, 1), (K.SENT, 2), (K.DELIVERED, 2)],
+}
+
+
+def ends(stage: Stage, kinds: list[tuple[EventKind, int]], jobs: Iterator[ClaimedJob]) -> list[Any]:
+    """The end for each order of the events, each told twice."""
+    found = []
+    for order in permutations(range(len(kinds))):
+        job = next(jobs)
+        events = [told(job, n, *kinds[n]) for n in order]
+        for event in [*events, *events]:
+            stage.record(event)
+        found.append(final_state(stage, job))
+    return found
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_every_order_of_events_ends_alike(stage: Stage, name: str) -> None:
+    """All permutations, every event twice, end in one state of job, marks, subscriber and suppression."""
+    stage.running(24)
+    first, *rest = ends(stage, SETS[name], iter(stage.claim().claimed))
+    assert all(end == first for end in rest)
+    assert first["state"] == JobState.SENT
+    assert not first["duplicate"]
+
+
+@pytest.mark.parametrize("state", ["in doubt", "scheduled", "failed", "dead"])
+@pytest.mark.parametrize("name", OLDER_SETS)
+def test_every_order_of_events_of_two_attempts_ends_alike(stage: Stage, name: str, state: str) -> None:
+    """Events of an earlier attempt too; the alarm is raised exactly when two attempts were accepted."""
+    stage.running(6)
+    for job in stage.claim().claimed:
+        stage.settle(job, DEFERRED)
+    second_attempts = stage.claim().claimed
+    for job in second_attempts:
+        STATES[state](stage, job)
+    first, *rest = ends(stage, OLDER_SETS[name], iter(second_attempts))
+    assert all(end == first for end in rest)
+    assert first["state"] == JobState.SENT
+    assert first["duplicate"] == ("two copies" in name)
+
+
+@pytest.mark.parametrize("settled", [False, True])
+def test_older_evidence_beside_a_newer_letter_is_an_alarm(stage: Stage, settled: bool) -> None:
+    """Attempt 1 was accepted while attempt 2 is on the wire or sent: the books show a second copy."""
+    mailout_id = stage.running()
+    second = stage.second_attempt()
+    if settled:
+        stage.settle(second, ACCEPTED)
+    assert stage.event(second, attempt=1) == EventVerdict.DUPLICATE_SEND
+    assert stage.store.jobs.books(mailout_id).duplicates == 1
+
+
+def test_the_same_event_twice(stage: Stage) -> None:
+    """A second copy by the carrier's id or by the fact itself changes nothing."""
+    stage.running()
+    job = stage.claim_one()
+    event = event_of(job)
+    assert stage.record(event) == EventVerdict.APPLIED
+    before = stage.job(job)
+    same_id = event_of(job, K.COMPLAINT, event_id=event.event_id)
+    same_fact = event_of(job, K.COMPLAINT, natural_key=event.natural_key)
+    for copy in (event, same_id, same_fact):
+        assert stage.record(copy) == EventVerdict.DUPLICATE_EVENT
+    assert stage.job(job) == before
+    assert stage.subscriber().status == SubscriberStatus.ACTIVE
+
+
+def test_marks_are_counted_beside_the_states(stage: Stage) -> None:
+    """Delivered, bounced and complained are marks on sent jobs: the sum of the states stays."""
+    mailout_id = stage.running(3)
+    kinds = (K.DELIVERED, K.BOUNCE, K.COMPLAINT)
+    for job, kind in zip(stage.claim().claimed, kinds, strict=True):
+        stage.event(job, kind)
+    books = stage.store.jobs.books(mailout_id)
+    assert (books.sent, books.delivered, books.bounced, books.complained) == (3, 1, 1, 1)
+
+
+def test_a_permanent_bounce_ends_the_writing(stage: Stage) -> None:
+    """The subscriber is bounced with its kind, and the address is suppressed for the tenant."""
+    stage.running()
+    job = stage.claim_one()
+    stage.event(job, K.BOUNCE, bounce_subtype="NoEmail", reason="user unknown")
+    person = stage.subscriber()
+    assert person.status == SubscriberStatus.BOUNCED
+    assert (person.bounce_type, person.bounce_subtype) == ("permanent", "NoEmail")
+    suppression = stage.store.suppressions.covers(DEFAULT_TENANT, address(0))
+    assert suppression is not None
+    assert (suppression.reason, suppression.note) == (SuppressionReason.BOUNCE, "user unknown")
+
+
+@pytest.mark.parametrize("kind", [BounceType.TRANSIENT, BounceType.UNDETERMINED])
+def test_a_passing_bounce_suppresses_nobody(stage: Stage, kind: BounceType) -> None:
+    """A full mailbox is no reason never to write again."""
+    stage.running()
+    stage.event(stage.claim_one(), K.BOUNCE, bounce_type=kind)
+    assert stage.subscriber().status == SubscriberStatus.ACTIVE
+    assert stage.store.suppressions.covers(DEFAULT_TENANT, address(0)) is None
+
+
+def test_a_complaint_unsubscribes(stage: Stage) -> None:
+    """Who calls it spam is not written to again."""
+    stage.running()
+    stage.event(stage.claim_one(), K.COMPLAINT)
+    assert stage.subscriber().status == SubscriberStatus.UNSUBSCRIBED
+
+
+@pytest.mark.parametrize("job_id", [None, "nonsense", NOBODY])
+def test_an_unknown_letter_is_kept_and_its_bounce_suppresses(stage: Stage, job_id: str | None) -> None:
+    """A bounce of a letter that is not ours touches no job; the mailbox does not exist all the same."""
+    stage.subscribe([0])
+    event = event_of(
+        None,
+        K.BOUNCE,
+        job_id=job_id,
+        attempt=1 if job_id else None,
+        recipients=("not an address", "USER0000@Example.com"),
+    )
+    assert stage.record(event) == EventVerdict.UNKNOWN
+    assert stage.store.suppressions.covers(DEFAULT_TENANT, address(0)) is not None
+    assert stage.subscriber().status == SubscriberStatus.BOUNCED
+    assert len(stage.store.events.all()) == 1
+
+
+def test_an_unknown_delivery_touches_nobody(stage: Stage) -> None:
+    """It is kept, and that is all."""
+    stage.subscribe([0])
+    assert stage.record(event_of(None, K.DELIVERED, recipients=(address(0).text,))) == EventVerdict.UNKNOWN
+    assert stage.store.suppressions.all() == []
+
+
+def test_events_are_kept_word_for_word(stage: Stage) -> None:
+    """What was told can be read again, newest first and by job."""
+    stage.running(2)
+    first, second = stage.claim().claimed
+    event = event_of(first, K.BOUNCE, code="550", reason="нет такого ящика", raw={"bounce": {"x": [1, None]}})
+    stage.record(event)
+    stage.event(second)
+    (kept,) = stage.store.events.all(job_id=first.id)
+    assert kept == event
+    assert [e.job_id for e in stage.store.events.all()] == [second.id, first.id]
+    assert len(stage.store.events.all(limit=1)) == 1
+
+
+def test_a_canary_comes_back(stage: Stage) -> None:
+    """The Send event of a canary shows that the event route works; it touches no job."""
+    start = stage.store.ledger.now()
+    canaries = stage.store.canaries
+    canary_id = str(uuid4())
+    assert canaries.last() is None
+    canaries.launch(canary_id)
+    assert canaries.last() is None
+    canaries.accepted(canary_id, "provider-1")
+    last = canaries.last()
+    assert last is not None
+    assert (last[0] >= start, last[1]) == (True, False)
+    assert not canaries.returned_since(start - timedelta(seconds=1))
+    assert stage.record(event_of(None, K.SENT, canary=canary_id)) == EventVerdict.APPLIED
+    assert canaries.last() == (last[0], True)
+    assert canaries.returned_since(start - timedelta(seconds=1))
+    assert not canaries.returned_since(last[0])
+
+
+def test_an_unknown_canary_is_no_error(stage: Stage) -> None:
+    """Somebody else's canary, or no name at all."""
+    stage.record(event_of(None, K.SENT, canary="nonsense"))
+    assert stage.store.canaries.last() is None

@@ -1,0 +1,152 @@
+"""A database that went back in time: claims stop, and adoption puts all that may have been sent in doubt."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+
+from sendonce.domain.events import EventKind, EventVerdict
+from sendonce.domain.jobs import JobState, Settlement
+from sendonce.domain.outcomes import Accepted
+from sendonce.errors import LedgerRolledBack
+from tests.conformance.backdoor import audit
+from tests.conformance.stage import ACCEPTED, DEFERRED, REFUSED, Stage
+
+
+def test_a_halted_ledger_gives_no_claims(stage: Stage) -> None:
+    """After a halt every claim is refused with its reason, also where nothing is to be claimed."""
+    with_work = stage.running()
+    stage.store.ledger.halt("the database is older than the state directory")
+    with pytest.raises(LedgerRolledBack, match="older than"):
+        stage.claim()
+    stage.store.mailouts.set_paused(with_work, True)
+    with pytest.raises(LedgerRolledBack, match="older than"):
+        stage.claim()
+
+
+def test_a_halted_ledger_gives_no_claim_back(stage: Stage) -> None:
+    """A claim whose answer was lost is not handed out after a halt."""
+    stage.running()
+    worker, token = stage.worker(), str(uuid4())
+    stage.claim(worker, token=token)
+    stage.store.ledger.halt("restored")
+    with pytest.raises(LedgerRolledBack):
+        stage.claim(worker, token=token, retry=True)
+
+
+def test_a_halted_ledger_takes_outcomes(stage: Stage) -> None:
+    """What was on the wire is settled after the halt: a settle is evidence."""
+    stage.running()
+    job = stage.claim_one()
+    stage.store.ledger.halt("restored")
+    stage.settle(job, ACCEPTED)
+    assert stage.state(job) == JobState.SENT
+
+
+def test_adoption_puts_open_jobs_in_doubt_and_lifts_the_halt(stage: Stage) -> None:
+    """Scheduled and sending may have been sent in the forgotten time; what ended stays as it is."""
+    mailout_id = stage.running(4)
+    sent, failed, _sending = stage.claim(limit=3).claimed
+    stage.settle(sent, ACCEPTED)
+    stage.settle(failed, REFUSED)
+    stage.store.ledger.halt("restored")
+    assert stage.store.ledger.adopt("machine-2", 500, "jane") == 2
+    books = stage.store.jobs.books(mailout_id)
+    assert (books.sent, books.failed, books.in_doubt, books.open) == (1, 1, 2, 0)
+    identity = stage.store.ledger.identity()
+    assert (identity.halted, identity.fingerprint) == (None, "machine-2")
+    assert ("jane", "adopt", "ledger") in audit(stage.store)
+    assert stage.claim().claimed == ()
+
+
+def test_adoption_lifts_the_claim_sequence(stage: Stage) -> None:
+    """The next claim's number is above the highest that was seen outside."""
+    stage.running(2)
+    stage.claim(limit=1)
+    stage.store.ledger.adopt(None, 500, "jane")
+    assert stage.store.ledger.identity().claim_seq == 500
+    doubts = [job.id for job in stage.store.jobs.list()]
+    stage.store.ledger.resolve(doubts, sent=False, actor="jane", note="")
+    assert stage.claim().claim_seq > 500
+
+
+def test_adoption_never_lowers_the_claim_sequence(stage: Stage) -> None:
+    """A state directory that was lost does not take the ledger back."""
+    stage.running(3)
+    for _ in range(3):
+        highest = stage.claim(limit=1).claim_seq
+    stage.store.ledger.adopt(None, 1, "jane")
+    assert stage.store.ledger.identity().claim_seq >= highest
+
+
+def test_adopted_doubt_takes_evidence_of_the_forgotten_time(stage: Stage) -> None:
+    """An attempt that only the forgotten time issued settles its job, by event or by outcome, and no halt."""
+    stage.running(2)
+    stage.store.ledger.adopt(None, 1, "jane")
+    by_event, by_outcome = stage.store.jobs.list()
+    assert stage.event(by_event, attempt=3) == EventVerdict.APPLIED
+    stage.store.ledger.turn([Settlement(by_outcome.id, 1, Accepted("late"))], None)
+    for job in (by_event, by_outcome):
+        assert stage.state(job) == JobState.SENT
+        assert stage.job(job).duplicate_at is None
+    assert stage.store.ledger.identity().halted is None
+
+
+def test_adopted_doubt_is_for_an_operator(stage: Stage) -> None:
+    """The proofs of the time before are worth nothing: what was proven dead may have been sent since."""
+    stage.running()
+    doubt = stage.in_doubt()
+    stage.store.ledger.adopt(None, 1, "jane")
+    assert stage.store.ledger.doubts("ses", 10) == []
+    for attempt in (doubt.attempt, stage.job(doubt).attempt):
+        assert stage.store.ledger.prove_absence([(doubt.id, attempt)], "no event") == 0
+
+
+def test_adopted_jobs_can_be_sent_on_an_operators_word(stage: Stage) -> None:
+    """Also one whose earlier attempt had ended before the database was copied."""
+    stage.running()
+    stage.settle(stage.claim_one(), DEFERRED)
+    stage.store.ledger.adopt(None, 1, "jane")
+    (doubt,) = stage.store.jobs.list()
+    assert stage.store.ledger.resolve([doubt.id], sent=False, actor="jane", note="") == 1
+    again = stage.claim_one()
+    assert again.attempt > doubt.attempt
+    stage.settle(again, ACCEPTED)
+
+
+def test_adoption_pauses_what_may_have_been_planned_since(stage: Stage) -> None:
+    """A ready or half-planned mailout may have gone out in the forgotten time: it waits for a person."""
+    ready = stage.mailout()
+    planning = stage.started(3)
+    stage.plan_once(planning, 1)
+    running = stage.running(3)
+    stage.store.ledger.adopt(None, 1, "jane")
+    assert [stage.get(m).paused for m in (ready, planning, running)] == [True, True, False]
+    stage.store.mailouts.start(ready)
+    stage.plan(ready)
+    stage.plan(planning)
+    assert stage.claim().claimed == ()
+    assert stage.get(ready).reason == "the database was restored or copied"
+    stage.store.mailouts.set_paused(ready, False)
+    assert len(stage.claim().claimed) == 3
+
+
+@pytest.mark.parametrize("attempt", [2, 0, -1])
+def test_an_attempt_that_was_never_issued_halts_the_ledger(stage: Stage, attempt: int) -> None:
+    """The provider knows a letter that this database never sent: quarantine, and no more claims."""
+    stage.running()
+    job = stage.claim_one()
+    assert stage.event(job, attempt=attempt) == EventVerdict.QUARANTINED
+    assert stage.state(job) == JobState.SENDING
+    assert job.id in (stage.store.ledger.identity().halted or "")
+    with pytest.raises(LedgerRolledBack):
+        stage.claim()
+
+
+def test_a_quarantined_bounce_still_suppresses(stage: Stage) -> None:
+    """Whatever became of the database, the mailbox does not exist."""
+    stage.running()
+    job = stage.claim_one()
+    assert stage.event(job, EventKind.BOUNCE, attempt=9) == EventVerdict.QUARANTINED
+    assert stage.subscriber().status == "bounced"

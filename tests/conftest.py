@@ -1,0 +1,116 @@
+"""Databases for the tests: each test gets one that nobody has used, on a server that the session shares."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+
+from sendonce.adapters.stores.memory import MemoryStore
+from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.store import open_store, upgrade_schema
+from sendonce.ports import Store
+from tests.postgres import PostgresServer, quick_folder, running_postgres
+
+STORES = ("memory", "sqlite", "postgres")
+
+OpenStore = Callable[[str], AbstractContextManager[Store]]
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def migrated_postgres(postgres_server: PostgresServer) -> Iterator[str]:
+    """The name of a database with the schema and nothing else, to be copied."""
+    with postgres_server.database() as url:
+        migrate(url)
+        yield url.partition("?")[0].rpartition("/")[2]
+
+
+@pytest.fixture(scope="session")
+def migrated_sqlite() -> Iterator[Path]:
+    """A file with the schema and nothing else, to be copied."""
+    folder = quick_folder("sendonce-db-")
+    migrate(f"sqlite:///{folder}/template.db")
+    yield folder / "template.db"
+    shutil.rmtree(folder)
+
+
+def migrate(url: str) -> None:
+    database = Database(url)
+    upgrade_schema(database)
+    database.close()
+
+
+@contextmanager
+def sqlite_copy(template: Path) -> Iterator[str]:
+    with tempfile.TemporaryDirectory(dir=template.parent) as folder:
+        shutil.copy(template, Path(folder) / "sendonce.db")
+        yield f"sqlite:///{folder}/sendonce.db"
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer, migrated_postgres: str) -> Iterator[str]:
+    """A fresh PostgreSQL database with the schema."""
+    with postgres_server.database(template=migrated_postgres) as url:
+        yield url
+
+
+@pytest.fixture
+def empty_postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """A fresh PostgreSQL database with nothing in it."""
+    with postgres_server.database() as url:
+        yield url
+
+
+@pytest.fixture
+def sqlite_url(migrated_sqlite: Path) -> Iterator[str]:
+    """A fresh SQLite file with the schema."""
+    with sqlite_copy(migrated_sqlite) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def open_any_store(request: pytest.FixtureRequest) -> OpenStore:
+    """Opens a fresh store of one of the ``STORES``, as often as one likes."""
+
+    @contextmanager
+    def fresh(kind: str) -> Iterator[Store]:
+        if kind == "memory":
+            yield MemoryStore()
+            return
+        if kind == "sqlite":
+            database = sqlite_copy(request.getfixturevalue("migrated_sqlite"))
+        else:
+            server: PostgresServer = request.getfixturevalue("postgres_server")
+            database = server.database(template=request.getfixturevalue("migrated_postgres"))
+        with database as url:
+            store = open_store(url)
+            try:
+                yield store
+            finally:
+                store.close()
+
+    return fresh
+
+
+@pytest.fixture(params=STORES)
+def store(request: pytest.FixtureRequest, open_any_store: OpenStore) -> Iterator[Store]:
+    """Each of the stores in turn, held to the same claims."""
+    with open_any_store(request.param) as opened:
+        yield opened
+
+
+@pytest.fixture(params=("sqlite", "postgres"))
+def shared_store(request: pytest.FixtureRequest, open_any_store: OpenStore) -> Iterator[Store]:
+    """The stores in which writers meet."""
+    with open_any_store(request.param) as opened:
+        yield opened
