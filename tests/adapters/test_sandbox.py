@@ -402,6 +402,10 @@ def test_run_sandbox_in_this_process(tmp_path: Path) -> None:
         "SES_CONFIGURATION_SET",
         "SNS_ALLOWED_TOPIC_ARNS",
         "SNS_SIGNING_CERT_FILE",
+        "NOTION_API_URL",
+        "NOTION_TOKEN",
+        "NOTION_LETTERS_ID",
+        "NOTION_ERRORS_ID",
     }
     assert Path(environment["SNS_SIGNING_CERT_FILE"]).exists()
 

@@ -1,4 +1,4 @@
-"""The sandbox: a small honest world on loopback that stands in for Amazon SES and SNS.
+"""The sandbox: a small honest world on loopback that stands in for Amazon SES and SNS and for Notion.
 
 It takes letters as SES does, refuses what SES refuses, writes down each acceptance before it answers,
 and tells about the letters by signed SNS notifications. On request it misbehaves: it loses replies,
@@ -15,6 +15,7 @@ throttles, repeats and withholds events. Nothing ever leaves the machine.
     sns           envelopes, signatures, the certificate, the subscription
     courier       carries the notifications to the subscriber
     webhook       one keep-alive connection to the subscriber
+    notion        pages, tables and blocks as Notion keeps them
     control       /sandbox/: look inside, inject faults
     world         puts it together and serves
 """

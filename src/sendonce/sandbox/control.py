@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 1000
 _PAGE = """\
-sendonce sandbox: a small world that stands in for Amazon SES and SNS. Nothing leaves this machine.
+sendonce sandbox: a small world that stands in for Amazon SES and SNS, and for Notion.
+Nothing leaves this machine.
 
 SES v2 and SNS    {endpoint}
+Notion            {endpoint}   (GET /sandbox/notion tells what may be asked of it)
 topic             {topic_arn}
 events go to      {events_url}
 directory         {directory}   (accepted.jsonl is the log of acceptances)

@@ -180,7 +180,7 @@ class _Connection(asyncio.Protocol):
 
     def _head(self, request: Request, reply: Reply) -> bytes:
         lines = [
-            f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}",
+            f"HTTP/1.1 {reply.status} {_phrase(reply.status)}",
             f"Date: {formatdate(self._server.now(), usegmt=True)}",
             f"Content-Type: {reply.content_type}",
             f"Content-Length: {len(reply.body)}",
@@ -208,3 +208,8 @@ class _Connection(asyncio.Protocol):
 
     def abort(self) -> None:
         self._transport.abort()
+
+
+def _phrase(status: int) -> str:
+    """Notion answers 529, which no RFC knows."""
+    return HTTPStatus(status).phrase if status in set(HTTPStatus) else "Unknown"

@@ -49,6 +49,11 @@ class SandboxSettings:
     complaint_share: float = _option(0.0, "share of recipients that complain")
     delay_share: float = _option(0.0, "share of recipients that are delivered after a delay")
     reject_share: float = _option(0.0, "share of recipients whose letter SES rejects after acceptance")
+    notion_token: str = _option("ntn_sandbox", "the token of Notion's integration")
+    notion_requests: int = _option(180, "requests that Notion takes in a window")
+    notion_window: float = _option(60.0, "seconds of such a window")
+    notion_file_seconds: float = _option(3600.0, "seconds that a link to a file in Notion lives")
+    notion_tables: bool = _option(True, "begin with the tables «Письма» and «Ошибки» and a letter in Notion")
     faults: Mapping[str, Any] = field(
         default_factory=dict, metadata={"help": "JSON, as POST /sandbox/faults takes it"}
     )
@@ -113,6 +118,7 @@ class SandboxAddresses:
     configuration_set: str
     topic_arn: str
     seed: int
+    notion: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def control(self) -> str:
@@ -127,7 +133,7 @@ class SandboxAddresses:
         return self.directory / "sns-signing.pem"
 
     def environment(self) -> dict[str, str]:
-        """The variables that point a product at this sandbox instead of AWS."""
+        """The variables that point a product at this sandbox instead of AWS and Notion."""
         return {
             "AWS_ENDPOINT_URL_SESV2": self.endpoint,
             "AWS_ENDPOINT_URL_SNS": self.endpoint,
@@ -138,6 +144,7 @@ class SandboxAddresses:
             "SES_CONFIGURATION_SET": self.configuration_set,
             "SNS_ALLOWED_TOPIC_ARNS": self.topic_arn,
             "SNS_SIGNING_CERT_FILE": str(self.certificate_file),
+            **self.notion,
         }
 
     def summary(self) -> dict[str, Any]:

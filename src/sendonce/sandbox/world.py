@@ -12,6 +12,10 @@ from sendonce.sandbox.control import Control
 from sendonce.sandbox.courier import Courier
 from sendonce.sandbox.faults import Dice, FaultPlan
 from sendonce.sandbox.http_server import HttpServer, Reply, Request, json_reply
+from sendonce.sandbox.notion.control import PREFIX as NOTION_CONTROL
+from sendonce.sandbox.notion.control import NotionControl
+from sendonce.sandbox.notion.files import PREFIX as NOTION_FILES
+from sendonce.sandbox.notion.service import Notion, NotionSettings
 from sendonce.sandbox.progress import Progress
 from sendonce.sandbox.refusals import ServiceRefusal
 from sendonce.sandbox.ses import Ses
@@ -51,7 +55,9 @@ class World:
         self.ses = Ses(settings, self.log, self.dice, self.now)
         topic = Topic(settings, self.signing_key)
         self.courier = Courier(settings, topic, self.subscription, self.dice, self.progress, self.now)
+        self.notion = Notion(_notion_settings(settings, state.seed))
         self._control = Control(self)
+        self._notion_control = NotionControl(self.notion)
         self._server = HttpServer(self._answer, self.now)
         self.addresses: SandboxAddresses
 
@@ -62,8 +68,10 @@ class World:
         for acceptance in self.log.read():
             self.ses.remember(acceptance)
         port = await self._server.listen(self.settings.port)
+        endpoint = f"http://127.0.0.1:{port}"
+        self.notion.files.base_url = endpoint
         self.addresses = SandboxAddresses(
-            endpoint=f"http://127.0.0.1:{port}",
+            endpoint=endpoint,
             directory=self.settings.directory,
             region=self.settings.region,
             access_key_id=self.settings.access_key_id,
@@ -72,6 +80,7 @@ class World:
             configuration_set=next(iter(self.settings.configuration_sets), ""),
             topic_arn=self.settings.topic_arn,
             seed=self.dice.seed,
+            notion=self.notion.environment(endpoint),
         )
         self.courier.start()
         if url := self.settings.events_url or self.subscription.url:
@@ -100,6 +109,12 @@ class World:
     async def _answer(self, request: Request) -> Reply:
         if request.path.startswith("/v2/email/"):
             return await self.ses.answer(request)
+        if request.path.startswith("/v1/"):
+            return await self.notion.answer(request)
+        if request.path.startswith(NOTION_FILES):
+            return self.notion.files.answer(request)
+        if request.path.startswith(NOTION_CONTROL):
+            return await self._notion_control.answer(request)
         if request.path.startswith("/sandbox"):
             return await self._control.answer(request)
         if request.path == "/" and request.method == "POST":
@@ -136,3 +151,15 @@ class World:
                 "answers": dict(courier.answers),
             },
         }
+
+
+def _notion_settings(settings: SandboxSettings, seed: int) -> NotionSettings:
+    return NotionSettings(
+        directory=settings.directory,
+        token=settings.notion_token,
+        requests=settings.notion_requests,
+        window=settings.notion_window,
+        file_seconds=settings.notion_file_seconds,
+        tables=settings.notion_tables,
+        seed=seed,
+    )

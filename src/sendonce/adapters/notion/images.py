@@ -1,0 +1,79 @@
+"""Copies the pictures of a letter: Notion's file links die in an hour, and letters are read for years."""
+
+from __future__ import annotations
+
+import hashlib
+import ssl
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from sendonce.adapters.notion.pictures import Picture, recognise
+from sendonce.adapters.notion.public_fetch import FetchRefused, FetchRules, Resolve, fetch
+
+# Mail clients load pictures over phone networks; and a small file can unpack to gigabytes of pixels.
+MOST_BYTES = 5 * 1024 * 1024
+MOST_PIXELS = 25_000_000
+_LARGE = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class StoredImage:
+    sha256: str
+    content_type: str
+    width: int
+    height: int
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ImageCopy:
+    """``image`` is None where there is nothing to show; ``warnings`` are for the author of the letter."""
+
+    image: StoredImage | None
+    warnings: tuple[str, ...] = ()
+
+
+def copy_image(
+    url: str,
+    *,
+    loopback_too: bool = False,
+    resolve: Resolve | None = None,
+    tls: ssl.SSLContext | None = None,
+) -> ImageCopy:
+    """Fetch and check a picture. It never raises for what a stranger's server does.
+
+    ``loopback_too`` is for a stand-in of Notion on this machine (``NotionClient.is_stand_in``).
+    """
+    name = _shown(url)
+    try:
+        content = fetch(url, FetchRules(MOST_BYTES, loopback_too=loopback_too), resolve=resolve, tls=tls)
+    except FetchRefused as exc:
+        return ImageCopy(None, (f"The image {name} is left out: {exc}.",))
+    picture = recognise(content)
+    if picture is None:
+        reason = "it is not a PNG, JPEG, GIF or WebP picture. Put one of these instead."
+        return ImageCopy(None, (f"The image {name} is left out: {reason}",))
+    if picture.width * picture.height > MOST_PIXELS:
+        size = f"{picture.width} × {picture.height}"
+        return ImageCopy(None, (f"The image {name} is left out: {size} pixels are too many.",))
+    sha256 = hashlib.sha256(content).hexdigest()
+    stored = StoredImage(sha256, picture.content_type, picture.width, picture.height, content)
+    return ImageCopy(stored, tuple(_doubts(name, picture, len(content))))
+
+
+def _doubts(name: str, picture: Picture, size: int) -> list[str]:
+    found = []
+    if picture.content_type == "image/webp":
+        found.append(f"The image {name} is WebP, which Outlook for Windows does not show: use PNG or JPEG.")
+    if size > _LARGE:
+        found.append(f"The image {name} is {size / _LARGE:.1f} MB: readers on phones will wait for it.")
+    return found
+
+
+def _shown(url: str) -> str:
+    """The host and the file's name: the query of a Notion link is a signature."""
+    try:
+        parts = urlsplit(url)
+        return repr(f"{parts.hostname or ''}/…/{parts.path.rpartition('/')[2]}"[:120])
+    except ValueError:
+        return repr(url[:60])
