@@ -17,7 +17,7 @@ from sendonce.domain.addresses import Address
 from sendonce.domain.events import DeliveryEvent, EventKind, EventVerdict
 from sendonce.domain.jobs import Books, ClaimRequest, Doubt, Job, JobState, Settlement, Turn
 from sendonce.domain.letters import Letter
-from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout, PlanProgress
+from sendonce.domain.mailouts import FetchedLetter, Mailout, MailoutStatus, NewMailout, PlanProgress
 from sendonce.domain.outcomes import Outcome
 from sendonce.domain.parcels import Parcel, Quota
 from sendonce.domain.subscribers import ImportCounts, NewSubscriber, Subscriber, SubscriberStatus
@@ -85,6 +85,12 @@ class Jobs(Protocol):
     def books(self, mailout_id: str) -> Books: ...
 
     def count_by_state(self) -> dict[str, int]: ...
+
+    def count_unsubscribed(self, mailout_id: str) -> int:
+        """Recipients of a mailout who unsubscribed after it was sent to them."""
+
+    def troubles(self, mailout_id: str, limit: int) -> tuple[Sequence[Job], int]:
+        """Jobs that failed, died, bounced, were complained of or are in doubt: the first, and how many."""
 
     def oldest_due(self) -> datetime | None:
         """The due time of the job that has waited longest, if any is claimable."""
@@ -245,6 +251,16 @@ class Store(Protocol):
         """What tells this database from a copy of it, where that can be told: a file's machine and inode."""
 
     def close(self) -> None: ...
+
+
+class LetterSource(Protocol):
+    """Where letters are written: a page of Notion."""
+
+    def fetch(self, page_id: str) -> FetchedLetter:
+        """The letter as it stands now, its pictures copied.
+
+        Raises NotFound, BadInput or Refused for what the author must mend, Unavailable to try later.
+        """
 
 
 class Wired(Enum):

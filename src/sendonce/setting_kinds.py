@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -104,6 +105,13 @@ def _host(value: str) -> str:
     if not _HOST.fullmatch(value):
         raise ValueError
     return value
+
+
+def _name_server(value: str) -> str:
+    address, _, port = value.rpartition(":")
+    if not re.fullmatch(r"[0-9]{1,5}", port) or not 0 < int(port) <= 65535:
+        raise ValueError
+    return f"{ip_address(address.strip('[]'))}:{port}"
 
 
 def _url(value: str) -> str:
@@ -218,6 +226,7 @@ secret_text = Kind(_secret, "one line of text")
 json_object = Kind(_json_object, "a JSON object")
 email = Kind(_email, "a bare e-mail address, without a name")
 host = Kind(_host, "a host name or an IP address")
+name_server = Kind(_name_server, "an IP address and a port")
 url = Kind(_url, "an http:// or https:// address with a host", mask_password)
 path = Kind(_path, "a path")
 database_url = Kind(

@@ -97,6 +97,9 @@ class Settings:
         "mailer-1", otherwise="the host name and the process id")
     maildir_path: Path = setting("sending", kinds.path, Path("maildir"),
         "Where the maildir transport puts letters.")
+    dns_server: str = setting("sending", kinds.name_server, "",
+        "The name server that doctor asks about your domain, for networks where only one is allowed.",
+        "192.0.2.53:53", otherwise="the system's")
     failpoint: str = setting("sending", kinds.text, "",
         "For tests only: the point in the code where the process kills itself.", "settle.before")
     # Mailouts
@@ -146,6 +149,10 @@ class Settings:
     sns_allowed_topic_arns: tuple[str, ...] = setting("AWS", kinds.several(kinds.topic_arn), (),
         "The topics whose events are believed; empty: /ses-events refuses everything. SNS console: "
         "Topics.", "arn:aws:sns:eu-central-1:123456789012:ses-events")
+    ses_events_queue_url: str = setting("AWS", kinds.url, "",
+        "An SQS queue that is subscribed to the topic; workers fetch the events from it, and no public "
+        "address is needed. SQS console: the queue's page.",
+        "https://sqs.eu-central-1.amazonaws.com/123456789012/ses-events")
     sns_signing_cert_file: Path | None = setting("AWS", kinds.path, None,
         "A certificate to check SNS signatures with instead of Amazon's; the sandbox writes one.",
         "sandbox/sns.pem")
@@ -183,6 +190,9 @@ class Settings:
         "The «Ошибки» database, found likewise.", "0123456789abcdef0123456789abcdef")
     notion_webhook_token: str = secret("Notion",
         "The verification token of the integration's webhook. notion.so/my-integrations: Webhooks.")
+    notion_names: str = setting("Notion", kinds.json_object, "",
+        "Your own names of columns and options, where they are not ours: a JSON object, as in the how-to "
+        "about Notion.", '{"status": "State", "status.ready": "Go"}')
     notion_api_url: str = setting("Notion", kinds.url, "https://api.notion.com",
         "Where Notion's API is; a stand-in prints its own address.")
     # Prospecting

@@ -5,6 +5,7 @@ Heavy modules are imported where they are needed, so that ``sendonce --help`` ne
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -20,9 +21,11 @@ from sendonce.settings import Settings
 if TYPE_CHECKING:
     from sendonce.adapters.aws.credentials import CredentialSource
     from sendonce.adapters.events.sns import SnsVerifier
+    from sendonce.adapters.notion.client import NotionClient
+    from sendonce.adapters.notion.names import TableNames
     from sendonce.adapters.stores.sql import SqlStore
     from sendonce.adapters.wire_journal import StateDirectory
-    from sendonce.flows.work import Worker
+    from sendonce.flows.work import Chore, Worker
     from sendonce.ports import Meter, Store, Transport
 
 
@@ -146,6 +149,7 @@ def make_worker(settings: Settings, store: Store, meter: Meter, name: str = "") 
         message_settings=message_settings(settings),
         options=options,
         meter=meter,
+        chores=make_chores(settings, store),
     )
 
 
@@ -164,6 +168,49 @@ def arm_failpoint(settings: Settings) -> None:
         known = ", ".join(failpoints.NAMES)
         raise BadSetting(f"FAILPOINT is '{settings.failpoint}': it must be name:n with a name of {known}.")
     failpoints.arm(name, int(count or 1), lambda: os.kill(os.getpid(), signal.SIGKILL))
+
+
+def notion_client(settings: Settings) -> NotionClient:
+    from sendonce.adapters.notion.client import NotionClient
+
+    if not settings.notion_token:
+        raise BadSetting("NOTION_TOKEN is not set: make an integration at notion.so/my-integrations.")
+    return NotionClient(settings.notion_token, settings.notion_api_url)
+
+
+def notion_names(settings: Settings) -> tuple[TableNames, TableNames]:
+    """What the columns and options of «Письма» and «Ошибки» are called."""
+    from sendonce.adapters.notion.names import own_names
+
+    return own_names(json.loads(settings.notion_names or "{}"))
+
+
+def make_chores(settings: Settings, store: Store) -> list[Chore]:
+    """What a worker does now and then beside sending."""
+    chores: list[Chore] = []
+    if settings.notion_token:
+        chores += _notion_chores(settings, store)
+    return chores
+
+
+def _notion_chores(settings: Settings, store: Store) -> list[Chore]:
+    from sendonce.adapters.notion.reporter import NotionReporter
+    from sendonce.adapters.notion.reports import NotionReports
+    from sendonce.adapters.sources.notion import NotionLetters
+    from sendonce.flows.prepare_mailouts import Preparer
+
+    client = notion_client(settings)
+    letters, errors = notion_names(settings)
+    source = NotionLetters(client, store.assets, settings.app_base_url, settings.notion_letters_id, letters)
+    preparer = Preparer(store, {"notion": source}, lambda: message_settings(settings), settings.test_emails)
+    chores: list[Chore] = [(0.5, preparer.run)]
+    if settings.notion_letters_id:
+        reports = NotionReports(
+            client, settings.notion_letters_id, settings.notion_errors_id, letters, errors
+        )
+        reporter = NotionReporter(store, reports, with_errors=bool(settings.notion_errors_id))
+        chores.append((2.0, reporter.run))
+    return chores
 
 
 def sns_verifier(settings: Settings) -> SnsVerifier:

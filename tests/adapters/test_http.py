@@ -163,12 +163,12 @@ def test_malformed_requests_are_400(service: HttpStage, fields: dict[str, Any]) 
     assert re.match("mailout_id|dry_run|is_test", answer.json["error"])
 
 
-def test_test_letters_are_sent_from_the_command_line(service: HttpStage) -> None:
-    """is_test is refused with the command to use instead, and nothing is started."""
+def test_a_test_needs_somebody_to_go_to(service: HttpStage) -> None:
+    """is_test without TEST_EMAILS is refused with the name of the setting, and nothing is started."""
     mailout_id = service.ready_mailout()
     answer = service.start(mailout_id, is_test=True)
     assert answer.status == 400
-    assert f"sendonce mailout test {mailout_id}" in answer.json["error"]
+    assert "TEST_EMAILS" in answer.json["error"]
     assert service.stage.get(mailout_id).status == MailoutStatus.READY
 
 

@@ -35,7 +35,9 @@ from sendonce.ports import Wired
 
 log = logging.getLogger(__name__)
 
-SLOT = 192
+# A power of two, so that no slot lies across two pages: a page is written whole or not at all by a
+# process that is killed.
+SLOT = 256
 _TEXT = SLOT - 10  # the rest: eight digits of checksum, a blank and a newline
 
 
@@ -49,6 +51,7 @@ class WorkerFile:
         self._worker_id = worker_id
         self._slots = slots
         self._next = 1
+        self.highest_claim = 0
         self.claimed(0)
 
     def wire(self, job_id: str, attempt: int) -> bool:
@@ -69,7 +72,8 @@ class WorkerFile:
 
     def claimed(self, claim_seq: int) -> None:
         """Keep the number of the newest claim outside the database: a restored one will show less."""
-        header = f"H sendonce-journal 1 {self._worker_id} {boot_id()} {claim_seq}"
+        self.highest_claim = max(self.highest_claim, claim_seq)
+        header = f"H sendonce-journal 1 {self._worker_id} {boot_id()} {self.highest_claim}"
         os.pwrite(self._descriptor, _slot(header), 0)
 
     def _write(self, text: str) -> None:
@@ -103,7 +107,10 @@ class StateDirectory:
         file = self._root / "domain"
         if not file.exists():
             draft = self._root / f".domain-{uuid.uuid4()}"
-            draft.write_text(str(uuid.uuid4()), encoding="ascii")
+            with draft.open("w", encoding="ascii") as text:
+                text.write(str(uuid.uuid4()))
+                text.flush()
+                os.fsync(text.fileno())
             try:
                 os.link(draft, file)
             except FileExistsError:
@@ -130,9 +137,11 @@ class StateDirectory:
             _refuse_false_locks(path)
             os.posix_fallocate(descriptor, 0, slots * SLOT)
             return WorkerFile(path, descriptor, worker_id, slots)
-        except OSError as exc:
+        except (OSError, RefusedByRule) as exc:
             os.close(descriptor)
             path.unlink(missing_ok=True)
+            if isinstance(exc, RefusedByRule):
+                raise
             raise Unavailable(f"The worker's file {path} cannot be written: {exc.strerror}.") from exc
 
     def sweep(self, name: str, known: set[str]) -> None:
@@ -156,17 +165,25 @@ class StateDirectory:
         if worker.lock_domain != self.lock_domain:
             yield None
             return
+        path = self._workers / worker.lock_file
         if worker.boot_id != boot_id():
             yield WireLog({}, trusted=False, proof="the machine has restarted since")
-            (self._workers / worker.lock_file).unlink(missing_ok=True)
+            # Its namesake of today may have made a file of the same name already.
+            with _locked(path) as descriptor:
+                if descriptor is not None and os.fstat(descriptor).st_ino == worker.inode:
+                    self._remove(path)
             return
-        path = self._workers / worker.lock_file
         with _locked(path) as descriptor:
             if descriptor is None or os.fstat(descriptor).st_ino != worker.inode:
                 yield None
                 return
             yield _read_journal(descriptor, worker.id)
-            path.unlink(missing_ok=True)
+            self._remove(path)
+
+    def _remove(self, path: Path) -> None:
+        """A dead worker's file goes; its claim number stays."""
+        self.keep_claim(_claim_in(path))
+        path.unlink(missing_ok=True)
 
     # -- the highest claim ---------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ NAMES = (
     "claimed",
     "wire-before",
     "wire-after",
+    "body-after",
     "reply-before",
     "reply-after",
     "settle-before",

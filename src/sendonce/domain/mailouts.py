@@ -68,6 +68,16 @@ class NewMailout:
 
 
 @dataclass(frozen=True, slots=True)
+class FetchedLetter:
+    """A letter as its page says it. ``warnings`` are for its author."""
+
+    name: str
+    letter: Letter
+    warnings: tuple[str, ...]
+    is_test: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PlanProgress:
     """One chunk of planning: how many jobs it added, and whether it was the last."""
 

@@ -26,7 +26,7 @@ from html import escape
 
 from sendonce.domain.addresses import parse_address
 from sendonce.domain.letters import Footer, Letter, MessageSettings, language_of, unsubscribe_prefix
-from sendonce.domain.templates import Template, Variable
+from sendonce.domain.templates import Template, Variable, url_encoded
 from sendonce.domain.tokens import sign_token
 from sendonce.errors import BadInput
 
@@ -111,7 +111,7 @@ class CompiledLetter:
         for position, variable, encode in self.fields:
             value = fields.get(variable.name) or variable.default
             if value is None:
-                raise _unresolved(variable)
+                raise variable.unresolved()
             try:
                 pieces[position] = encode(value)
             except _Unfit as exc:
@@ -250,6 +250,7 @@ class _Assembly:
         self._pieces += [b"", b""]
 
     def _field(self, variable: Variable, encode: _Encoder) -> None:
+        encode = _url_value if variable.url else encode
         if variable.default:
             try:
                 encode(variable.default)
@@ -314,13 +315,6 @@ def _refusal(where: str, value: str, why: _Unfit) -> BadInput:
     return BadInput(f"Field {where!r} {why}: {shown!r}. Correct the value and try again.")
 
 
-def _unresolved(variable: Variable) -> BadInput:
-    return BadInput(
-        f"The variable {variable.name!r} has no value for this recipient and no default. "
-        f'Write {{{{ {variable.name} | default: "…" }}}} in the letter.'
-    )
-
-
 # --- encodings ----------------------------------------------------------------------------------
 
 
@@ -330,6 +324,11 @@ def _text_value(value: str) -> bytes:
 
 def _html_value(value: str) -> bytes:
     return _text_value(escape(value) if _MARKUP.search(value) else value)
+
+
+def _url_value(value: str) -> bytes:
+    _check_body(value)
+    return _text_value(url_encoded(value))
 
 
 @lru_cache(maxsize=4096)
@@ -401,7 +400,7 @@ def _subject(template: Template, fields: Mapping[str, str]) -> bytes:
             continue
         value = part.resolve(fields)
         if value is None:
-            raise _unresolved(part)
+            raise part.unresolved()
         try:
             _check_header(value)
         except _Unfit as exc:

@@ -35,7 +35,7 @@ class Pacer:
         self._home: deque[float] = deque([now + RETURN_AFTER + MARGIN] * permits)
         self._out = 0
         self._target = permits
-        self._next = now
+        self._next = now + RETURN_AFTER
         self._hold_until = now
 
     @property

@@ -1,5 +1,6 @@
 """Templates without logic: ``{{ name }}`` and ``{{ name | default: "friends" }}``, and nothing else.
 
+``| url`` at the end of a variable percent-encodes its value: links carry it (see ``links``).
 There is nothing to loop over or to call, so a letter from a stranger cannot do anything but be read.
 A value is never looked at again: one that contains ``{{ x }}`` arrives as these five characters.
 """
@@ -7,8 +8,9 @@ A value is never looked at again: one that contains ``{{ x }}`` arrives as these
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from sendonce.errors import BadInput
 
@@ -16,7 +18,7 @@ _NAME = r"[^\W\d]\w*"
 # Editors turn straight quotes into typographic ones behind the writer's back.
 _DEFAULT = "|".join([r'"([^"\n]*)"', r"'([^'\n]*)'", r"“([^”\n]*)”", r"«([^»\n]*)»"])
 
-VARIABLE = re.compile(rf"\{{\{{\s*({_NAME})\s*(?:\|\s*default\s*:\s*(?:{_DEFAULT})\s*)?\}}\}}")
+VARIABLE = re.compile(rf"\{{\{{\s*({_NAME})\s*(?:\|\s*default\s*:\s*(?:{_DEFAULT})\s*)?(\|\s*url\s*)?\}}\}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +27,19 @@ class Variable:
 
     name: str
     default: str | None = None
+    url: bool = False
 
     def resolve(self, fields: Mapping[str, str]) -> str | None:
         """The value, else the default, else None. An empty value is no value."""
-        return fields.get(self.name) or self.default
+        value = fields.get(self.name) or self.default
+        return url_encoded(value) if self.url and value else value
+
+    def unresolved(self) -> BadInput:
+        """What to say when ``resolve`` found nothing."""
+        return BadInput(
+            f"The variable {self.name!r} has no value for this recipient and no default. "
+            f'Write {{{{ {self.name} | default: "…" }}}} in the letter.'
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +47,17 @@ class Template:
     parts: tuple[str | Variable, ...]
 
     @classmethod
-    def parse(cls, text: str) -> Template:
-        """Raises BadInput, with the line, for a ``{{`` that does not begin a variable."""
+    def parse(cls, text: str, where: str | None = None) -> Template:
+        """Raises BadInput for a ``{{`` that begins no variable, with its line or with ``where`` it is."""
         parts: list[str | Variable] = []
         end = 0
         for match in VARIABLE.finditer(text):
-            parts.append(_literal(text, end, match.start()))
-            name, *defaults = match.groups()
-            parts.append(Variable(name.lower(), next((d for d in defaults if d is not None), None)))
+            parts.append(_literal(text, end, match.start(), where))
+            name, *defaults, url = match.groups()
+            default = next((d for d in defaults if d is not None), None)
+            parts.append(Variable(name.lower(), default, url is not None))
             end = match.end()
-        parts.append(_literal(text, end, len(text)))
+        parts.append(_literal(text, end, len(text), where))
         return cls(tuple(part for part in parts if part != ""))
 
     def variables(self) -> list[str]:
@@ -60,14 +72,35 @@ class Template:
         return list(dict.fromkeys(unresolved))
 
 
-def _literal(text: str, start: int, end: int) -> str:
+def url_encoded(value: str) -> str:
+    """Fit for any place of a URL after its host: RFC 3986 §2.3 leaves letters, digits and ``-._~``."""
+    return quote(value, safe="", errors="replace")
+
+
+def url_marked(source: str) -> str:
+    """The template with ``| url`` in each of its variables."""
+    return VARIABLE.sub(lambda match: match[0] if match[6] else match[0][:-2].rstrip() + " | url }}", source)
+
+
+def map_literals(source: str, convert: Callable[[str], str]) -> str:
+    """The template with its plain stretches converted and its variables as they stand."""
+    converted: list[str] = []
+    end = 0
+    for match in VARIABLE.finditer(source):
+        converted += (convert(_literal(source, end, match.start(), "In the letter")), match[0])
+        end = match.end()
+    converted.append(convert(_literal(source, end, len(source), "In the letter")))
+    return "".join(converted)
+
+
+def _literal(text: str, start: int, end: int, where: str | None) -> str:
     """A stretch of plain text. Only ``{{`` is refused in it: style sheets end in ``}}``."""
     stray = text.find("{{", start, end)
     if stray >= 0:
-        line = text.count("\n", 0, stray) + 1
+        where = where or f"Line {text.count(chr(10), 0, stray) + 1}"
         shown = text[stray : stray + 40].partition("\n")[0]
         raise BadInput(
-            f"Line {line}: {shown!r} is not a variable. "
+            f"{where}: {shown!r} is not a variable. "
             'Write {{ name }} or {{ name | default: "friends" }}, with letters, digits and _ in the name.'
         )
     return text[start:end]

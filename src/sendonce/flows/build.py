@@ -20,15 +20,21 @@ class ParcelBuilder:
         self._letters: dict[str, CompiledLetter | BadInput] = {}
 
     def load(self, jobs: tuple[ClaimedJob, ...]) -> None:
-        """Compile the letters of newly claimed jobs."""
-        for mailout_id in {job.mailout_id for job in jobs} - self._letters.keys():
-            if len(self._letters) >= MOST_LETTERS:
-                self._letters.pop(next(iter(self._letters)))
-            try:
-                letter = self._mailouts.letter(mailout_id)
-                self._letters[mailout_id] = compile_letter(letter, self._settings, mailout_id)
-            except BadInput as exc:
-                self._letters[mailout_id] = exc
+        """Compile the letters of newly claimed jobs, and forget those that were claimed longest ago."""
+        wanted = {job.mailout_id for job in jobs}
+        for mailout_id in wanted:
+            known = mailout_id in self._letters
+            letter = self._letters.pop(mailout_id) if known else self._compiled(mailout_id)
+            self._letters[mailout_id] = letter
+        # The jobs of two groups may be waiting, each of a mailout of its own.
+        for mailout_id in list(self._letters)[: -max(MOST_LETTERS, 3 * len(wanted))]:
+            del self._letters[mailout_id]
+
+    def _compiled(self, mailout_id: str) -> CompiledLetter | BadInput:
+        try:
+            return compile_letter(self._mailouts.letter(mailout_id), self._settings, mailout_id)
+        except BadInput as exc:
+            return exc
 
     def build(self, job: ClaimedJob, taken: float) -> Parcel:
         """Raises BadInput, naming the field, for what cannot stand in a letter."""

@@ -9,37 +9,52 @@ from sendonce.domain.failpoints import failpoint
 from sendonce.domain.jobs import Settlement
 from sendonce.domain.outcomes import Deferred, InDoubt
 from sendonce.domain.workers import WorkerRecord
+from sendonce.errors import LedgerRolledBack, Refused
 from sendonce.ports import Graveyard, JobRef, Store, Wired, WireLog
 
 log = logging.getLogger(__name__)
 
-RETRY_AFTER_DEATH = 60.0
 
+def bury_the_dead(
+    store: Store, graveyard: Graveyard, retry_after: float, own_id: str | None = None
+) -> list[WorkerRecord]:
+    """Bury every worker whose death this process can prove. The others are left alone, however old.
 
-def bury_the_dead(store: Store, graveyard: Graveyard, own_id: str | None = None) -> list[WorkerRecord]:
-    """Bury every worker whose death this process can prove. The others are left alone, however old."""
+    Letters that the provider had put off are due again after ``retry_after`` seconds.
+    """
     buried = []
     for worker in store.workers.open():
-        if worker.id == own_id:
-            continue
-        with graveyard.open_if_dead(worker) as wire_log:
-            if wire_log is not None:
-                _bury(store, worker, wire_log)
-                buried.append(worker)
+        if worker.id != own_id and _buried(store, graveyard, worker, retry_after):
+            buried.append(worker)
     return buried
 
 
-def _bury(store: Store, worker: WorkerRecord, wire_log: WireLog) -> None:
+def _buried(store: Store, graveyard: Graveyard, worker: WorkerRecord, retry_after: float) -> bool:
+    try:
+        with graveyard.open_if_dead(worker) as wire_log:
+            if wire_log is not None:
+                _bury(store, worker, wire_log, retry_after)
+            return wire_log is not None
+    except LedgerRolledBack:
+        raise
+    except Refused as exc:
+        # The server may still be committing the dead worker's last claim: the next round sees it.
+        log.warning("not buried yet", extra={"fields": {"worker": worker.name, "why": str(exc)}})
+        return False
+
+
+def _bury(store: Store, worker: WorkerRecord, wire_log: WireLog, retry_after: float) -> None:
     failpoint("bury-before")
     proof = f"worker {worker.name} (pid {worker.pid}) is dead: {wire_log.proof}"
-    settlements = [_settlement(ref, wire_log, proof) for ref in store.ledger.sending_of(worker.id)]
+    refs = store.ledger.sending_of(worker.id)
+    settlements = [_settlement(ref, wire_log, proof, retry_after) for ref in refs]
     store.ledger.turn(settlements, None)
     failpoint("bury-after")
     store.workers.end(worker.id, proof)
-    log.warning("buried a dead worker", extra={"fields": {"proof": proof, **_count(settlements)}})
+    log.warning("buried a dead worker", extra={"fields": {"proof": proof, **_count(settlements, proof)}})
 
 
-def _settlement(ref: JobRef, wire_log: WireLog, proof: str) -> Settlement:
+def _settlement(ref: JobRef, wire_log: WireLog, proof: str, retry_after: float) -> Settlement:
     job_id, attempt = ref
     match wire_log.verdict(job_id, attempt):
         case Wired.NEVER:
@@ -48,11 +63,12 @@ def _settlement(ref: JobRef, wire_log: WireLog, proof: str) -> Settlement:
         case Wired.MAYBE:
             return Settlement(job_id, attempt, InDoubt(proof), death_proof=proof)
         case Deferred() as deferred:
-            return Settlement(job_id, attempt, deferred, retry_after=RETRY_AFTER_DEATH)
+            return Settlement(job_id, attempt, deferred, retry_after=retry_after)
         case outcome:
             return Settlement(job_id, attempt, outcome, death_proof=proof)
 
 
-def _count(settlements: Sequence[Settlement]) -> dict[str, int]:
-    doubts = sum(isinstance(s.outcome, InDoubt) for s in settlements)
+def _count(settlements: Sequence[Settlement], proof: str) -> dict[str, int]:
+    """Doubts that the death itself has caused, and the rest: what the journal tells."""
+    doubts = sum(s.outcome == InDoubt(proof) for s in settlements)
     return {"settled": len(settlements) - doubts, "in_doubt": doubts}

@@ -15,6 +15,8 @@ log = logging.getLogger(__name__)
 
 QUOTA_REFRESH = 300.0
 QUOTA_REFRESH_NEAR_END = 10.0
+# More permits than any process could use in a second are no limit, only memory.
+MOST_PERMITS = 50_000
 
 
 class RateKeeper:
@@ -31,14 +33,15 @@ class RateKeeper:
         self._quota: Quota | None = None
         self._quota_at = float("-inf")
         self._accepted_since = 0
+        self._renewed = time.clock_gettime(time.CLOCK_BOOTTIME)
         self.pacer: Pacer | Unpaced = Unpaced()
 
     @property
     def limit(self) -> int:
         """Letters a second for all processes together; 0 for no limit."""
-        theirs = self._quota.max_rate if self._quota else None
-        limits = [n for n in (self._own_limit, floor(theirs) if theirs else 0) if n > 0]
-        return min(limits, default=0)
+        theirs = (self._quota.max_rate if self._quota else None) or 0.0
+        limits = [n for n in (self._own_limit, theirs) if 0 < n <= MOST_PERMITS]
+        return max(floor(min(limits)), 1) if limits else 0
 
     def may_send(self) -> bool:
         """Whether the provider's own quota leaves room for one more letter today."""
@@ -75,24 +78,25 @@ class RateKeeper:
         near = left - self._accepted_since < self.limit * QUOTA_REFRESH
         return QUOTA_REFRESH_NEAR_END if near else QUOTA_REFRESH
 
+    @property
+    def permits_until(self) -> float:
+        """The boot time at which we stop using our permits, unless their lease is renewed before."""
+        return self._renewed + PERMIT_TRUST if isinstance(self.pacer, Pacer) else float("inf")
+
     def open(self) -> None:
         """Make the pacer, with the share that is free now."""
         if self.limit:
+            began = time.clock_gettime(time.CLOCK_BOOTTIME)
             share = self._permits.renew(self._key, self._worker_id, self.limit, 0)
             self.pacer = Pacer(share, time.monotonic())
-            self._renewed = time.clock_gettime(time.CLOCK_BOOTTIME)
+            self._renewed = began
 
     def renew(self) -> int | None:
-        """Renew the lease on our share: its new size, or None without a limit. For the ledger's thread."""
-        if not self.limit:
+        """Renew the lease on our share: its new size, or None without a limit. For a thread of its own."""
+        if not isinstance(self.pacer, Pacer):
             return None
         began = time.clock_gettime(time.CLOCK_BOOTTIME)
-        try:
-            share = self._permits.renew(self._key, self._worker_id, self.limit, self.pacer.held)
-        except Unavailable:
-            if began - self._renewed > PERMIT_TRUST:
-                return 0
-            raise
+        share = self._permits.renew(self._key, self._worker_id, self.limit, self.pacer.held)
         self._renewed = began
         return share
 

@@ -27,7 +27,7 @@ from sendonce.domain.outcomes import Deferred, InDoubt, Outcome, Refused
 from sendonce.domain.pacing import Pacer, SendRate, Unpaced, group_size
 from sendonce.domain.parcels import Parcel
 from sendonce.domain.retries import RetryPolicy
-from sendonce.errors import BadInput, Unavailable
+from sendonce.errors import BadInput, LedgerRolledBack, Unavailable
 from sendonce.ports import Journal, Ledger, Meter, Transport
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,10 @@ STALE_AFTER = 1.0
 DRAIN_SECONDS = 8.0
 IDLE_POLL = 0.5
 FLUSH_AFTER = 0.2
+JOURNAL_REST = 5.0
+LEASE_LOST_REST = 2.0
 RELEASED = Deferred("released", "claimed, but it never left", retry_after=0.0, throttle=True)
+UNJOURNALED = Deferred("no_journal", "the wire journal cannot be written", JOURNAL_REST, throttle=True)
 
 
 def boot_time() -> float:
@@ -96,10 +99,15 @@ class Sender:
         self._rate = SendRate(connections)
         self._last_turn = time.monotonic()
         self._closing = False
+        self._stopped = asyncio.Event()
+        self._drain_ends = float("inf")
         self._throttles = 0
+        self._highest_claim = 0
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ledger")
         self.idle = asyncio.Event()
         self.settled = 0
+        self.permits_until = float("inf")
+        """The boot time after which another worker may hold our permits, unless their lease is renewed."""
 
     # -- the life of a sender ------------------------------------------------------------------
 
@@ -107,8 +115,10 @@ class Sender:
         """Send until ``stop`` is called; everything that is known is settled when this returns."""
         lanes = asyncio.create_task(self._transport.carry(self, self._connections))
         books = asyncio.create_task(self._keep_books())
+        stopped = asyncio.create_task(self._stopped.wait())
         try:
-            await asyncio.wait({lanes, books}, return_when=asyncio.FIRST_COMPLETED)
+            # A provider that hangs keeps the lanes, and with them the books, from ending by themselves.
+            await asyncio.wait({lanes, books, stopped}, return_when=asyncio.FIRST_COMPLETED)
             self.stop()
             await self._drain(lanes)
             await asyncio.wait({books})
@@ -117,9 +127,9 @@ class Sender:
                 lanes.result()
         finally:
             self.stop()
-            for task in (lanes, books):
+            for task in (lanes, books, stopped):
                 task.cancel()
-            await asyncio.gather(lanes, books, return_exceptions=True)
+            await asyncio.gather(lanes, books, stopped, return_exceptions=True)
             self._thread.shutdown(wait=True)
 
     def stop(self) -> None:
@@ -127,6 +137,8 @@ class Sender:
         if self._closing:
             return
         self._closing = True
+        self._stopped.set()
+        self._drain_ends = time.monotonic() + DRAIN_SECONDS
         while self._ready:
             self._give_back(self._ready.popleft().job)
         self._pump()
@@ -134,7 +146,7 @@ class Sender:
 
     async def _drain(self, lanes: asyncio.Task[None]) -> None:
         """Wait for the replies, but not for a provider that hangs: its letters alone are in doubt."""
-        await asyncio.wait({lanes}, timeout=DRAIN_SECONDS)
+        await asyncio.wait({lanes}, timeout=max(self._drain_ends - time.monotonic(), 0.0))
         if not lanes.done():
             lanes.cancel()
             await asyncio.wait({lanes})
@@ -155,7 +167,7 @@ class Sender:
     def take_nowait(self) -> Parcel | None:
         while self._ready and not self._closing:
             now = time.monotonic()
-            if self._pacer.wait(now) > 0:
+            if self._wait(now) > 0:
                 return None
             claimed = self._ready.popleft()
             parcel = self._parcel(claimed)
@@ -164,6 +176,10 @@ class Sender:
                 self._taken += 1
                 return parcel
         return None
+
+    def _wait(self, now: float) -> float:
+        """Seconds until a letter may leave. Permits whose lease ran out are not ours to use."""
+        return LEASE_LOST_REST if boot_time() > self.permits_until else self._pacer.wait(now)
 
     def _parcel(self, claimed: Claimed) -> Parcel | None:
         """The job made ready; None if its claim is too old or its fields are not fit for a letter."""
@@ -178,18 +194,32 @@ class Sender:
 
     def wire(self, parcel: Parcel) -> bool:
         failpoint("wire-before")
-        if (
-            self._closing
-            or boot_time() - parcel.taken > STALE_AFTER
-            or not self._journal.wire(parcel.job_id, parcel.attempt)
-        ):
-            self._pacer.give_back(time.monotonic())
-            self._taken -= 1
-            self._record(parcel.job_id, parcel.attempt, parcel.tries, RELEASED)
-            return False
+        now = boot_time()
+        if self._closing or now > self.permits_until or not self._fresh(parcel, now):
+            return self._take_back(parcel, RELEASED)
+        if not self._journal.wire(parcel.job_id, parcel.attempt):
+            self._pacer.hold(time.monotonic() + JOURNAL_REST)
+            return self._take_back(parcel, UNJOURNALED)
         self._on_wire.add(parcel)
         failpoint("wire-after")
         return True
+
+    def _fresh(self, parcel: Parcel, now: float) -> bool:
+        """Whether the claim still holds. One that waited over a second (for a slow server's answer to the
+        envelope, say) is asked of the ledger again; otherwise such a server would never get a letter."""
+        if now - parcel.taken <= STALE_AFTER:
+            return True
+        try:
+            return self._ledger.reaffirm(parcel.job_id, parcel.attempt)
+        except Unavailable:
+            return False
+
+    def _take_back(self, parcel: Parcel, why: Deferred) -> bool:
+        """A parcel that was handed out and will not leave now."""
+        self._pacer.give_back(time.monotonic())
+        self._taken -= 1
+        self._record(parcel.job_id, parcel.attempt, parcel.tries, why)
+        return False
 
     def settle(self, parcel: Parcel, outcome: Outcome) -> None:
         failpoint("reply-before")
@@ -206,7 +236,7 @@ class Sender:
 
     def _mind_throttling(self, outcome: Outcome, now: float) -> None:
         """A provider that says "not now" to the sender rests the whole transport, longer each time."""
-        if isinstance(outcome, Deferred) and outcome.throttle:
+        if isinstance(outcome, Deferred) and outcome.throttle and outcome.retry_after != 0:
             self._throttles = min(self._throttles + 1, 6)
             rest = outcome.retry_after if outcome.retry_after is not None else 1.0
             self._pacer.hold(now + max(rest, min(0.25 * 2.0**self._throttles, 10.0)))
@@ -217,7 +247,7 @@ class Sender:
 
     def _give_back_if_held(self, now: float) -> None:
         """Jobs that would only grow stale here may be sent by somebody else, or be cancelled."""
-        if self._pacer.wait(now) > STALE_AFTER:
+        if self._wait(now) > STALE_AFTER:
             while self._ready:
                 self._give_back(self._ready.popleft().job)
 
@@ -233,11 +263,11 @@ class Sender:
             if not waiter.done():
                 waiter.set_result(parcel)
             elif parcel is not None:
-                self.settle(parcel, RELEASED)
+                self._take_back(parcel, RELEASED)
         now = time.monotonic()
         self._give_back_if_held(now)
         if self._waiters and self._ready and self._timer is None:
-            delay = self._pacer.wait(now)
+            delay = self._wait(now)
             self._timer = asyncio.get_running_loop().call_later(delay, self._on_timer)
 
     def _on_timer(self) -> None:
@@ -278,13 +308,13 @@ class Sender:
             self._books_due.clear()
 
     async def _wait_for_books(self) -> None:
-        waiting = self._busy() or self._outcomes or self._pacer.wait(time.monotonic()) > 0
+        waiting = self._busy() or self._outcomes or self._wait(time.monotonic()) > 0
         with suppress(TimeoutError):
             await asyncio.wait_for(self._books_due.wait(), FLUSH_AFTER if waiting else IDLE_POLL)
 
     def _next_claim(self) -> ClaimRequest | None:
         """The next group, unless two are out already or nothing could leave within half a second."""
-        if self._closing or not self._may_claim() or self._pacer.wait(time.monotonic()) > STALE_AFTER / 2:
+        if self._closing or not self._may_claim() or self._wait(time.monotonic()) > STALE_AFTER / 2:
             return None
         group = self._group()
         room = 2 * group - len(self._ready) - self._taken
@@ -323,17 +353,14 @@ class Sender:
         """Retry the settle for ever, never the send. A claim that may have been committed is looked for
         by its token; it will be found too old for the wire, and given back."""
         pause = 0.1
-        deadline: float | None = None
         while True:
             try:
                 return await self._in_thread(settlements, claim)
             except Unavailable as exc:
                 log.warning("the ledger does not answer", extra={"fields": {"error": str(exc)}})
-                if self._closing:
-                    # What is not settled now is in the journal: the next worker settles it from there.
-                    deadline = deadline or time.monotonic() + DRAIN_SECONDS
-                    if time.monotonic() > deadline:
-                        raise
+                # What is not settled now is in the journal: the next worker settles it from there.
+                if time.monotonic() > self._drain_ends:
+                    raise
                 claim = replace(claim, retry=True) if claim else None
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, 5.0)
@@ -348,10 +375,20 @@ class Sender:
         turn = self._ledger.turn(settlements, claim)
         failpoint("settle-after")
         if turn.claimed:
-            self._journal.claimed(turn.claim_seq)
+            self._note_claim(turn.claim_seq)
             failpoint("claimed")
             self._load(turn.claimed)
         return turn
+
+    def _note_claim(self, claim_seq: int) -> None:
+        """Claim numbers only rise: one that does not comes from a database restored under our feet."""
+        if claim_seq <= self._highest_claim:
+            raise LedgerRolledBack(
+                f"The database gave out claim {claim_seq} after claim {self._highest_claim}: it was restored "
+                "from an older copy. Nothing was sent from it. Run 'sendonce db adopt'."
+            )
+        self._highest_claim = claim_seq
+        self._journal.claimed(claim_seq)
 
     def _log_turn(self, turn: Turn, settlements: list[Settlement]) -> None:
         if settlements and log.isEnabledFor(logging.INFO):

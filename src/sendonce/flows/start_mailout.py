@@ -1,32 +1,40 @@
-"""Start a mailout: check all that can be checked beforehand, then claim it in one atomic step."""
+"""Start a mailout: check all that can be checked at once, then claim it in one atomic step.
+
+A letter that lives on a page is not read here: whoever asked gets an answer at once, however slow the
+page's host is. The worker reads and checks it before anything is planned (flows/prepare_mailouts.py).
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
-from sendonce.domain.letters import MessageSettings
-from sendonce.domain.mailouts import Mailout, MailoutStatus
-from sendonce.domain.message import compile_letter
-from sendonce.domain.subscribers import SubscriberStatus
+from sendonce.domain.letters import Letter, MessageSettings
+from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout
+from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.errors import BadInput, LedgerRolledBack, NotFound, Refused
+from sendonce.flows.preflight import check_letter, check_variables, count_audience
 from sendonce.ports import Store
 
 log = logging.getLogger(__name__)
 
+TEST_MARK = "[TEST] "
+
 
 @dataclass(frozen=True, slots=True)
 class StartOrder:
-    """Which mailout to start; ``dry_run`` makes all the checks and changes nothing."""
+    """Which mailout to start. ``dry_run`` makes all the checks and changes nothing; ``test_emails`` sends
+    to these few only, and the mailout stays as it is."""
 
     mailout_id: str
     dry_run: bool = False
+    test_emails: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StartReport:
-    """``planned`` is how many people the mailout is for, as of now."""
+    """``mailout`` is the one that sends: for a test, a mailout of its own."""
 
     mailout: Mailout
     planned: int
@@ -45,15 +53,64 @@ def start_mailout(
         raise NotFound(
             f"There is no mailout {order.mailout_id!r}: 'sendonce mailout list' shows what there is."
         )
+    if order.test_emails is not None:
+        return _start_test(store, message_settings(), mailout, order.test_emails)
     _check_status(mailout, order)
     _check_ledger(store)
-    compile_letter(store.mailouts.letter(mailout.id), message_settings(), mailout.id)
-    planned = _audience(store, mailout)
+    planned = _check(store, message_settings(), mailout)
     if not order.dry_run:
-        if not store.mailouts.start(mailout.id):
-            raise _not_ready(store.mailouts.get(mailout.id) or mailout)
-        log.info("mailout started", extra={"fields": {"mailout": mailout.id, "planned": planned}})
+        _start(store, mailout, planned)
     return StartReport(mailout, planned)
+
+
+def page_mailout(store: Store, source: str, page_id: str) -> Mailout:
+    """The mailout of a page, made when it is first asked for."""
+    new = NewMailout(name=page_id, source=source, letter=None, source_id=page_id)
+    return store.mailouts.create(DEFAULT_TENANT, new)
+
+
+def start_test(store: Store, mailout: Mailout, letter: Letter | None, emails: Sequence[str]) -> Mailout:
+    """A mailout of its own to a few addresses, its subject marked. Any number of times."""
+    new = NewMailout(
+        name=TEST_MARK + mailout.name,
+        source=mailout.source,
+        letter=marked_as_test(letter) if letter else None,
+        source_id=mailout.source_id,
+        is_test=True,
+        audience=tuple(emails),
+    )
+    test = store.mailouts.create(mailout.tenant_id, new)
+    store.mailouts.start(test.id)
+    return test
+
+
+def marked_as_test(letter: Letter) -> Letter:
+    return replace(letter, subject=TEST_MARK + letter.subject)
+
+
+def _start_test(
+    store: Store, settings: MessageSettings, mailout: Mailout, emails: tuple[str, ...]
+) -> StartReport:
+    if not emails:
+        raise BadInput("TEST_EMAILS is not set: say who gets test letters, e.g. TEST_EMAILS=me@example.com.")
+    letter = store.mailouts.letter(mailout.id) if mailout.letter_id else None
+    if letter is not None:
+        check_letter(letter, settings, mailout.id)
+    return StartReport(start_test(store, mailout, letter, emails), len(emails))
+
+
+def _check(store: Store, settings: MessageSettings, mailout: Mailout) -> int:
+    if mailout.letter_id is not None:
+        letter = store.mailouts.letter(mailout.id)
+        check_letter(letter, settings, mailout.id)
+        check_variables(store, mailout.tenant_id, letter)
+    return count_audience(store, mailout.tenant_id)
+
+
+def _start(store: Store, mailout: Mailout, planned: int) -> None:
+    if not store.mailouts.start(mailout.id):
+        raise _not_ready(store.mailouts.get(mailout.id) or mailout)
+    log.info("mailout started", extra={"fields": {"mailout": mailout.id, "planned": planned}})
 
 
 def _check_status(mailout: Mailout, order: StartOrder) -> None:
@@ -76,13 +133,3 @@ def _check_ledger(store: Store) -> None:
     halted = store.ledger.identity().halted
     if halted is not None:
         raise LedgerRolledBack(halted)
-
-
-def _audience(store: Store, mailout: Mailout) -> int:
-    active = store.subscribers.count(mailout.tenant_id).get(SubscriberStatus.ACTIVE, 0)
-    if not active:
-        raise BadInput(
-            f"The mailout {mailout.id} has nobody to go to: there is no active subscriber. "
-            "Import some with 'sendonce subscribers import'."
-        )
-    return active

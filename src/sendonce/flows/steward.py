@@ -15,18 +15,23 @@ CHUNK = 5_000
 
 
 class Steward:
-    """``planner`` names this process in the planning lease; ``pause`` lets others write between chunks."""
+    """``planner`` names this process in the planning lease.
 
-    def __init__(self, store: Store, planner: str, pause: Callable[[], None]) -> None:
+    ``pause`` lets others write between chunks; True from it means that the process is about to end.
+    """
+
+    def __init__(self, store: Store, planner: str, pause: Callable[[], bool]) -> None:
         self._store = store
         self._planner = planner
         self._pause = pause
 
     def run(self) -> bool:
-        """One round; whether a mailout is still being planned (by anybody)."""
+        """One round; whether a mailout is still being read or planned (by anybody)."""
         planning = False
         for mailout in self._store.mailouts.with_status(MailoutStatus.SENDING):
-            if mailout.phase == Phase.PLANNING and not self.plan(mailout):
+            if mailout.phase == Phase.FETCHING or (
+                mailout.phase == Phase.PLANNING and not self.plan(mailout)
+            ):
                 planning = True
             if mailout.cancelled:
                 self._skip_cancelled(mailout)
@@ -34,7 +39,7 @@ class Steward:
         return planning
 
     def plan(self, mailout: Mailout) -> bool:
-        """Plan to the end, chunk by chunk; False when another planner is at it."""
+        """Plan chunk by chunk; False when another planner is at it, or this process is about to end."""
         while True:
             progress = self._store.mailouts.plan_chunk(mailout.id, self._planner, CHUNK)
             failpoint("plan-chunk")
@@ -43,11 +48,13 @@ class Steward:
             if progress.finished:
                 log.info("planned", extra={"fields": {"mailout": mailout.id}})
                 return True
-            self._pause()
+            if self._pause():
+                return False
 
     def _skip_cancelled(self, mailout: Mailout) -> None:
         while self._store.mailouts.cancel_chunk(mailout.id, CHUNK):
-            self._pause()
+            if self._pause():
+                return
 
     def _complete(self, mailout: Mailout) -> None:
         failpoint("complete-before")

@@ -6,9 +6,10 @@ import asyncio
 import logging
 import os
 import socket
+import threading
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -33,14 +34,19 @@ from sendonce.ports import Graveyard, Journal, Meter, Store, Transport
 log = logging.getLogger(__name__)
 
 PLAN_EVERY = 0.5
-RENEW_EVERY = 2.0
+RENEW_EVERY = 1.0
 # A letter that waits for a deferral this short is worth staying for.
 SHORT_WAIT = timedelta(seconds=10)
+
+
+Chore = tuple[float, Callable[[], None]]
+"""Something to do every so many seconds, in a thread of its own."""
 
 
 class OwnJournal(Journal, Protocol):
     path: Path
     inode: int
+    highest_claim: int
 
     def close(self, *, settled: bool) -> None: ...
 
@@ -84,8 +90,10 @@ class Worker:
         message_settings: MessageSettings,
         options: WorkOptions,
         meter: Meter,
+        chores: Sequence[Chore] = (),
     ) -> None:
         self._store = store
+        self._chores = chores
         self._transport = transport
         self._witness = witness
         self._state = state
@@ -95,6 +103,7 @@ class Worker:
         self.id = str(uuid.uuid4())
         self._stopping = asyncio.Event()
         self._clock = ClockGuard(time.time(), boot_time())
+        self._no_absence_before = float("-inf")
         self._rates = RateKeeper(
             key=options.rate_key,
             worker_id=self.id,
@@ -102,7 +111,8 @@ class Worker:
             permits=store.permits,
             transport=transport,
         )
-        self._steward = Steward(store, planner=self.id, pause=lambda: time.sleep(0.005))
+        self._leaving = threading.Event()
+        self._steward = Steward(store, planner=self.id, pause=lambda: self._leaving.wait(0.005))
         self._planning = True
         self._sender: Sender | None = None
 
@@ -122,7 +132,7 @@ class Worker:
 
     def _prepare(self) -> None:
         check_ledger(self._store, self._state.highest_claim())
-        bury_the_dead(self._store, self._state)
+        bury_the_dead(self._store, self._state, self._options.retry.base)
         self._state.sweep(self._options.name, {w.lock_file for w in self._store.workers.open()})
 
     def _enlist(self) -> OwnJournal:
@@ -152,7 +162,7 @@ class Worker:
         try:
             self._rates.close()
             self._store.workers.end(self.id, "left")
-            self._state.keep_claim(self._store.ledger.identity().claim_seq)
+            self._state.keep_claim(max(journal.highest_claim, self._store.ledger.identity().claim_seq))
             settled = True
         except (Unavailable, Refused) as exc:
             log.error("the worker could not sign off", extra={"fields": {"error": str(exc)}})
@@ -177,11 +187,15 @@ class Worker:
             batch_size=self._options.batch_size,
             may_claim=self._may_claim,
         )
+        self._sender.permits_until = self._rates.permits_until
         sending = asyncio.create_task(self._sender.run())
         duties: list[asyncio.Task[None]] = [
             asyncio.create_task(self._every(PLAN_EVERY, self._plan)),
             asyncio.create_task(self._every(RENEW_EVERY, self._renew_rate)),
             asyncio.create_task(self._every(self._options.bury_every, self._see_to_the_dead)),
+        ]
+        duties += [
+            asyncio.create_task(self._every(every, _in_thread(chore))) for every, chore in self._chores
         ]
         if until is not None:
             duties.append(asyncio.create_task(self._watch(until)))
@@ -195,6 +209,7 @@ class Worker:
                 if task.done() and not task.cancelled():
                     task.result()
         finally:
+            self._leaving.set()
             for task in everything:
                 task.cancel()
             await asyncio.gather(*everything, return_exceptions=True)
@@ -225,15 +240,34 @@ class Worker:
         await self._rates.ask_quota()
         share = await asyncio.to_thread(self._rates.renew)
         if share is not None:
+            assert self._sender is not None
             self._rates.pacer.resize(share, time.monotonic())
+            self._sender.permits_until = self._rates.permits_until
 
     async def _see_to_the_dead(self) -> None:
-        await asyncio.to_thread(bury_the_dead, self._store, self._state, self.id)
-        if self._witness is not None:
+        retry_after = self._options.retry.base
+        await asyncio.to_thread(bury_the_dead, self._store, self._state, retry_after, self.id)
+        await self._mind_the_clock()
+        if self._witness is not None and boot_time() >= self._no_absence_before:
             resolver = DoubtResolver(
                 self._store, self._witness, self._options.doubts, lambda: str(uuid.uuid4())
             )
             await resolver.run()
+
+    async def _mind_the_clock(self) -> None:
+        """Ask a second clock about a jump of ours. Until it agrees nothing is claimed.
+
+        After a jump the quiet time of a doubt cannot be told from the clock's own leap: it starts anew.
+        """
+        if self._clock.trusts(time.time(), boot_time()):
+            return
+        self._no_absence_before = boot_time() + self._options.doubts.quiet.total_seconds()
+        if self._witness is not None:
+            second = (await self._witness.server_time()).timestamp()
+        else:
+            second = (await asyncio.to_thread(self._store.ledger.now)).timestamp()
+        agreed = self._clock.agree(time.time(), boot_time(), second)
+        log.warning("the clock jumped", extra={"fields": {"second_clock_agrees": agreed}})
 
     # -- questions -----------------------------------------------------------------------------
 
@@ -249,6 +283,10 @@ class Worker:
             return True
         now = await asyncio.to_thread(self._store.ledger.now)
         return due - now > SHORT_WAIT
+
+
+def _in_thread(chore: Callable[[], None]) -> Callable[[], Awaitable[None]]:
+    return lambda: asyncio.to_thread(chore)
 
 
 class _Counting:

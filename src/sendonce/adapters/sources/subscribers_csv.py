@@ -1,131 +1,87 @@
-"""Subscribers from a CSV file: streamed, bounded in memory, every bad line told with its number.
-
-One bad line never costs its neighbours. A quote that is not closed would swallow the rest of the file;
-here a record may span a few lines only, and what an unclosed quote took is read again line by line.
-"""
+"""Subscribers from a CSV file: streamed, bounded in memory, every bad line told with its number."""
 
 from __future__ import annotations
 
 import csv
 import re
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TextIO
 
+from sendonce.adapters.sources.csv_records import MAX_LINE, BadRecord, CsvRecords
+from sendonce.adapters.sources.text_encoding import open_text
 from sendonce.domain.addresses import parse_address
 from sendonce.domain.subscribers import BadRow, SubscriberRow
 from sendonce.errors import BadInput
 
-EMAIL_HEADERS = frozenset({"email", "e-mail", "mail", "почта"})
-NAME_HEADERS = frozenset({"name", "имя", "first name"})
+# Titles as exports write them, GetResponse's among them, in letters and digits only: «E-mail адрес» is
+# emailадрес. The earlier one wins where a file has several.
+EMAIL_TITLES = (
+    *("email", "emailaddress", "subscriberemail", "contactemail", "useremail", "mail"),
+    *("электроннаяпочта", "адресэлектроннойпочты", "электронныйадрес", "эладрес", "элпочта", "почта"),
+    *("emailадрес", "адресemail", "emailподписчика", "имейл", "емейл", "емайл", "мейл"),
+)
+NAME_TITLES = (
+    *("name", "имя", "firstname", "givenname", "subscribername", "contactname", "username"),
+    *("имяподписчика", "имяконтакта", "имяполучателя", "fullname", "полноеимя", "имяифамилия", "фио"),
+)
 
 _DELIMITERS = ",;\t"
-_MAX_LINE = 256 * 1024
-_MAX_LINES_OF_RECORD = 50
 _MAX_COLUMNS = 500
 _SHOWN_LENGTH = 200
 
-_NOT_UTF8 = re.compile("[\udc80-\udcff]")  # what surrogateescape makes of undecodable bytes
+_NOT_TEXT = re.compile("[\ud800-\udfff]")  # what surrogateescape makes of undecodable bytes
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _LINE_BREAK = re.compile("[\r\n]")
 
+Columns = Mapping[str, str]
+"""Which column holds what: ``{"email": "E-mail", "name": "Имя", "city": "Город"}``."""
 
-def read_subscribers(path: str | Path) -> Iterator[SubscriberRow | BadRow]:
-    """The rows of a UTF-8 file whose first line names the columns.
+
+def read_subscribers(
+    path: str | Path,
+    *,
+    columns: Columns = MappingProxyType({}),
+    encoding: str | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[SubscriberRow | BadRow]:
+    """The rows of a file whose first line names the columns. ``progress`` is told the bytes read so far.
 
     Raises BadInput, when the first row is asked for, if there is no such file or no e-mail column.
     """
     try:
-        with Path(path).open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-            yield from _rows(file, str(path))
+        with Path(path).open("rb") as binary:
+            file = open_text(binary, str(path), encoding)
+            for number, row in enumerate(_rows(file, str(path), columns)):
+                yield row
+                if progress is not None and number % 1000 == 0 and binary.seekable():
+                    progress(binary.tell())
     except OSError as exc:
         raise BadInput(
             f"Cannot read {str(path)!r}: {exc.strerror}. Check the path and its permissions."
         ) from exc
 
 
-def _rows(file: TextIO, path: str) -> Iterator[SubscriberRow | BadRow]:
-    lines = _Lines(file)
-    header = _header_line(lines, path)
+def _rows(file: TextIO, path: str, wanted: Columns) -> Iterator[SubscriberRow | BadRow]:
+    records = CsvRecords(file)
+    header = _header_line(records, path)
     delimiter = max(_DELIMITERS, key=re.sub(r'"[^"]*"', "", header).count)
-    columns = _Columns.of(next(csv.reader([header], delimiter=delimiter), []), path)
-    for line, record in _records(lines, delimiter):
-        row = columns.read(line, record) if isinstance(record, list) else record
-        if row is not None:
-            yield row
-
-
-class _RecordTooLong(Exception):
-    pass
-
-
-class _Lines:
-    """Lines of a file, bounded in length. ``record`` collects those of the record that is being read."""
-
-    def __init__(self, file: TextIO) -> None:
-        self.record: list[str] = []
-        self._again: deque[str] = deque()
-        self._readline = file.readline
-
-    def __iter__(self) -> _Lines:
-        return self
-
-    def __next__(self) -> str:
-        line = self._again.popleft() if self._again else self._readline(_MAX_LINE)
-        if not line:
-            raise StopIteration
-        record = self.record
-        record.append(line)
-        if len(record) > _MAX_LINES_OF_RECORD:
-            raise _RecordTooLong("a quote is not closed")
-        if len(line) >= _MAX_LINE:
-            self._skip_rest_of(line)
-            raise _RecordTooLong(f"the line has {_MAX_LINE} characters or more")
-        return line
-
-    def give_back_all_but_first(self) -> None:
-        """After an error, so that only the line where the trouble began is lost."""
-        self._again.extendleft(reversed(self.record[1:]))
-
-    def _skip_rest_of(self, line: str) -> None:
-        rest = line
-        while rest and rest[-1] not in "\r\n":
-            rest = self._readline(_MAX_LINE)
-        self.record[-1] = line + "\n"  # whole now, should it be given back
-
-
-def _records(lines: _Lines, delimiter: str) -> Iterator[tuple[int, list[str] | BadRow]]:
-    """Each record with the number of its first line; the header was line 1."""
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    line = 2
-    while True:
-        lines.record.clear()
-        try:
-            record = next(reader)
-        except StopIteration:
-            return
-        except (csv.Error, _RecordTooLong) as exc:
-            yield line, BadRow(line, _shown(lines.record[0]), _in_our_words(exc))
-            lines.give_back_all_but_first()
-            line += 1
+    titles = next(csv.reader([header], delimiter=delimiter), [])
+    layout = _Layout.of(titles, wanted, path)
+    read = layout.reader(file.encoding)
+    for line, record in records.read(delimiter):
+        if isinstance(record, BadRecord):
+            yield BadRow(line, _shown(record.raw), str(record))
         else:
-            yield line, record
-            line += len(lines.record)
-
-
-def _in_our_words(exc: Exception) -> str:
-    complaint = str(exc)
-    if complaint == "unexpected end of data":
-        return "a quote is not closed"
-    if "expected after" in complaint:
-        return "a closing quote is followed by more text; a quote inside quotes is written twice"
-    return complaint
+            row = read(line, record)
+            if row is not None:
+                yield row
 
 
 @dataclass(frozen=True, slots=True)
-class _Columns:
+class _Layout:
     """Where to find what in a record."""
 
     width: int
@@ -134,46 +90,62 @@ class _Columns:
     attributes: tuple[tuple[int, str], ...]
 
     @classmethod
-    def of(cls, header: list[str], path: str) -> _Columns:
+    def of(cls, header: list[str], wanted: Columns, path: str) -> _Layout:
         if len(header) > _MAX_COLUMNS:
             raise BadInput(f"{path!r} has {len(header)} columns, the limit is {_MAX_COLUMNS}.")
-        titles = [" ".join(title.split()).casefold() for title in header]
-        email = next((index for index, title in enumerate(titles) if title in EMAIL_HEADERS), None)
+        chosen = {target: _column(header, title, path) for target, title in wanted.items()}
+        free = [_folded(title) if n not in chosen.values() else "" for n, title in enumerate(header)]
+        email = chosen.pop("email", None)
         if email is None:
-            found = _shown(", ".join(filter(None, titles)) or "nothing")
+            email = _first_of(EMAIL_TITLES, free)
+        if email is None:
+            found = _shown(", ".join(title.strip() for title in header if title.strip()) or "nothing")
             raise BadInput(
                 f"{path!r} has no e-mail column: its first line names {found}. "
-                "Name the column with the addresses 'email'."
+                "Name the column with the addresses 'email', or tell which it is: --map email=…"
             )
-        name = next((index for index, title in enumerate(titles) if title in NAME_HEADERS), None)
-        return cls(len(header), email, name, _attributes(titles, {email, name}))
+        name = chosen.pop("name", None)
+        if name is None:
+            name = _first_of(NAME_TITLES, free)
+        titles = ["" if n in (email, name) else title for n, title in enumerate(header)]
+        for target, index in chosen.items():
+            titles[index] = target
+        return cls(len(header), email, name, _attributes(titles))
 
-    def read(self, line: int, cells: list[str]) -> SubscriberRow | BadRow | None:
-        """A row, or why not; None for a record with nothing in it."""
-        together = "".join(cells)
-        if not together or together.isspace():
-            return None
-        if len(cells) < self.width:
-            cells += [""] * (self.width - len(cells))
-        # isprintable() is false for all that is unfit for a letter, and for a few things that are fit.
-        reason = None if together.isprintable() and len(cells) == self.width else self._objection(cells)
-        if reason is None:
-            try:
-                address = parse_address(cells[self.email].strip())
-            except BadInput as exc:
-                reason = str(exc)
-            else:
-                name = cells[self.name].strip() if self.name is not None else ""
-                values = {key: value for index, key in self.attributes if (value := cells[index].strip())}
-                return SubscriberRow(line, address, name or None, values)
-        return BadRow(line, _shown(", ".join(cells)), reason)
+    def reader(self, encoding: str) -> Callable[[int, list[str]], SubscriberRow | BadRow | None]:
+        """A function that makes a row of a record, or says why not; None for one with nothing in it."""
+        width, email, name, attributes = self.width, self.email, self.name, self.attributes
 
-    def _objection(self, cells: list[str]) -> str | None:
-        together = "".join(cells)
+        def read(line: int, cells: list[str]) -> SubscriberRow | BadRow | None:
+            together = "".join(cells)
+            if not together or together.isspace():
+                return None
+            if len(cells) < width:
+                cells += [""] * (width - len(cells))
+            # isprintable() is false for all that is unfit for a letter, and for a few things that are fit.
+            fit = together.isprintable() and len(cells) == width and len(together) < MAX_LINE
+            reason = None if fit else self._objection(cells, together, encoding)
+            if reason is None:
+                try:
+                    address = parse_address(cells[email].strip())
+                except BadInput as exc:
+                    reason = str(exc)
+                else:
+                    called = cells[name].strip() if name is not None else ""
+                    values = {key: value for index, key in attributes if (value := cells[index].strip())}
+                    return SubscriberRow(line, address, called or None, values)
+            return BadRow(line, _shown(", ".join(cells)), reason)
+
+        return read
+
+    def _objection(self, cells: list[str], together: str, encoding: str) -> str | None:
+        if len(together) >= MAX_LINE:
+            return f"the line has {MAX_LINE} characters or more"
         if "\x00" in together:
             return "it contains a NUL byte"
-        if _NOT_UTF8.search(together):
-            return "it is not UTF-8. Save the file as «CSV UTF-8»"
+        if _NOT_TEXT.search(together):
+            shown = "UTF-8" if encoding.startswith("utf-8") else encoding
+            return f"it is not {shown}. Save the file as «CSV UTF-8», or give --encoding"
         control = _CONTROL.search(together)
         if control:
             return f"it contains the control character U+{ord(control[0]):04X}"
@@ -184,13 +156,33 @@ class _Columns:
         return None
 
 
-def _attributes(titles: list[str], used: set[int | None]) -> tuple[tuple[int, str], ...]:
+def _column(header: list[str], title: str, path: str) -> int:
+    """The column that a person named, as it is written or nearly so."""
+    exact = [n for n, written in enumerate(header) if written.strip() == title.strip()]
+    near = [n for n, written in enumerate(header) if _folded(title) and _folded(written) == _folded(title)]
+    for found in (exact, near):
+        if found:
+            return found[0]
+    names = _shown(", ".join(written.strip() for written in header if written.strip()) or "nothing")
+    raise BadInput(f"{path!r} has no column {title!r}: its first line names {names}. Correct --map.")
+
+
+def _first_of(known: tuple[str, ...], titles: list[str]) -> int | None:
+    return next((titles.index(title) for title in known if title in titles), None)
+
+
+def _folded(title: str) -> str:
+    """Letters and digits only, so that «E-Mail», «e_mail» and « e mail » are one."""
+    return re.sub(r"[\W_]+", "", title.casefold().replace("ё", "е"))
+
+
+def _attributes(titles: list[str]) -> tuple[tuple[int, str], ...]:
     """The further columns under names that a template can use. A column without a title is left out."""
     taken = {"email", "name", ""}
     attributes: list[tuple[int, str]] = []
     for index, title in enumerate(titles):
-        key = stem = re.sub(r"\W+", "_", title).strip("_")
-        if index in used or not stem:
+        key = stem = re.sub(r"\W+", "_", title.casefold()).strip("_")
+        if not stem:
             continue
         number = 2
         while key in taken:
@@ -200,15 +192,15 @@ def _attributes(titles: list[str], used: set[int | None]) -> tuple[tuple[int, st
     return tuple(attributes)
 
 
-def _header_line(lines: _Lines, path: str) -> str:
+def _header_line(records: CsvRecords, path: str) -> str:
     try:
-        header = next(lines, "")
-    except _RecordTooLong as exc:
+        header = records.header()
+    except BadRecord as exc:
         raise BadInput(f"{path!r} is not a list of subscribers: in its first line {exc}.") from exc
     if not header.strip():
         raise BadInput(f"{path!r} is empty. Its first line must name the columns, such as: email,name")
-    if "\x00" in header or _NOT_UTF8.search(header):
-        raise BadInput(f"{path!r} is not UTF-8. Save it as «CSV UTF-8» and import it again.")
+    if "\x00" in header or _NOT_TEXT.search(header):
+        raise BadInput(f"The first line of {path!r} is not text: save the file as «CSV UTF-8».")
     return header
 
 

@@ -9,8 +9,10 @@ import typer
 from sendonce.entrypoints.cli import (
     database,
     demo,
+    doctor,
     jobs,
     mailouts,
+    notion,
     sandbox,
     scheduler,
     service,
@@ -34,9 +36,18 @@ for group in (
     jobs.group,
     suppressions.group,
     database.group,
+    notion.group,
 ):
     app.add_typer(group)
-for command in (demo.demo, service.serve, service.worker, scheduler.scheduler, service.tick, sandbox.sandbox):
+for command in (
+    demo.demo,
+    doctor.doctor,
+    service.serve,
+    service.worker,
+    scheduler.scheduler,
+    service.tick,
+    sandbox.sandbox,
+):
     app.command()(command)
 app.command()(service.settings)
 app.command()(service.version)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,7 @@ from sendonce.errors import BadInput, Refused
 
 if TYPE_CHECKING:
     from sendonce.adapters.stores.sql import SqlStore
+    from sendonce.settings import Settings
 
 group = typer.Typer(name="mailout", help="One letter to all active subscribers, once.", no_args_is_help=True)
 
@@ -25,23 +27,46 @@ MailoutId = Annotated[str, typer.Argument(help="The mailout's id, as 'mailout cr
 
 @group.command()
 def create(
-    file: Annotated[Path, typer.Argument(help="A Markdown file; its front matter says 'subject: …'.")],
+    file: Annotated[Path | None, typer.Argument(help="Markdown or HTML; 'subject: …' in front.")] = None,
+    notion: Annotated[str, typer.Option("--notion", help="A page of Notion: its link or id.")] = "",
     draft: Annotated[bool, typer.Option("--draft", help="Keep it a draft.")] = False,
     json: JsonFlag = False,
 ) -> None:
-    """Make a mailout of a letter in a file. Nothing is sent yet."""
-    from sendonce.adapters.sources.markdown import read_markdown
-
+    """Make a mailout of a letter in a file or on a page of Notion. Nothing is sent yet."""
     settings = ready_settings()
-    letter = read_markdown(_read_text(file))
+    if (file is None) == (not notion):
+        raise BadInput("Name a file, or a page with --notion.")
+    new = _from_file(file) if file is not None else _from_page(settings, notion)
     with opened_store(settings) as store:
-        mailout = store.mailouts.create(DEFAULT_TENANT, NewMailout(file.name, "file", letter, draft=draft))
+        mailout = store.mailouts.create(DEFAULT_TENANT, replace(new, draft=draft))
         shown = mailout_view(mailout, store.jobs.books(mailout.id))
+    subject = new.letter.subject if new.letter else None
     if json:
-        print_json({**shown, "subject": letter.subject})
-    else:
-        say(f"Mailout {mailout.id} is {mailout.status}: «{letter.subject}».")
-        say(f"Send it: sendonce mailout send {mailout.id}")
+        print_json({**shown, "subject": subject})
+        return
+    say(f"Mailout {mailout.id} is {mailout.status}: «{subject or mailout.name}».")
+    for warning in new.warnings:
+        say(f"  {warning}")
+    say(f"Send it: sendonce mailout send {mailout.id}")
+
+
+def _from_file(file: Path) -> NewMailout:
+    from sendonce.adapters.sources.html import html_draft
+    from sendonce.adapters.sources.markdown import markdown_draft
+    from sendonce.domain.rendering import compose
+
+    read = html_draft if file.suffix.lower() in (".html", ".htm") else markdown_draft
+    composed = compose(read(_read_text(file)))
+    return NewMailout(file.name, "file", composed.letter, warnings=composed.warnings)
+
+
+def _from_page(settings: Settings, page: str) -> NewMailout:
+    """The page is read when the mailout starts; here it is only seen to be there."""
+    from sendonce import wiring
+    from sendonce.adapters.notion.pages import read_letter
+
+    found = read_letter(wiring.notion_client(settings), page, wiring.notion_names(settings)[0])
+    return NewMailout(found.title or found.subject, "notion", None, source_id=found.id)
 
 
 def _read_text(file: Path) -> str:
@@ -77,6 +102,8 @@ def send(
         if not detach:
             run_until_mailout_ends(settings, store, mailout_id, silent=json)
         _print_status(store, mailout_id, json)
+        if not detach:
+            _fail_unless_sent(store, mailout_id)
 
 
 def _print_dry_run(planned: int, mailout_id: str, json: bool) -> None:
@@ -84,6 +111,29 @@ def _print_dry_run(planned: int, mailout_id: str, json: bool) -> None:
         print_json({"id": mailout_id, "status": "dry_run", "planned": planned})
     else:
         say(f"Dry run: mailout {mailout_id} would go to {planned} subscribers. Nothing was sent.")
+
+
+@group.command("test")
+def send_test(mailout_id: MailoutId, json: JsonFlag = False) -> None:
+    """Send a mailout's letter to TEST_EMAILS only, its subject marked. Any number of times."""
+    from sendonce import wiring
+    from sendonce.entrypoints.worker import run_until_mailout_ends
+    from sendonce.flows.start_mailout import StartOrder, start_mailout
+
+    settings = ready_settings(quiet=True)
+    with opened_store(settings) as store:
+        order = StartOrder(mailout_id, test_emails=settings.test_emails)
+        report = start_mailout(store, lambda: wiring.message_settings(settings), order)
+        run_until_mailout_ends(settings, store, report.mailout.id, silent=json)
+        _print_status(store, report.mailout.id, json)
+        _fail_unless_sent(store, report.mailout.id)
+
+
+def _fail_unless_sent(store: SqlStore, mailout_id: str) -> None:
+    """A mailout that was stopped before its first letter is back to ready, with the reason."""
+    mailout = find_mailout(store, mailout_id)
+    if mailout.status == MailoutStatus.READY:
+        raise Refused(mailout.reason or "The mailout was not started.")
 
 
 @group.command()

@@ -16,7 +16,9 @@ from starlette.routing import Route
 from sendonce.adapters.metrics import Metrics
 from sendonce.entrypoints.http.answers import error_answer
 from sendonce.entrypoints.http.mailouts import MailoutEndpoints
+from sendonce.entrypoints.http.notion import NotionWebhookEndpoint
 from sendonce.entrypoints.http.operations import OperationEndpoints
+from sendonce.entrypoints.http.pictures import PictureEndpoint
 from sendonce.entrypoints.http.service import Service
 from sendonce.entrypoints.http.ses_events import SesEventEndpoint
 from sendonce.entrypoints.http.unsubscribing import UnsubscribeEndpoints
@@ -70,12 +72,16 @@ def _routes(service: Service) -> list[Route]:
     leave = UnsubscribeEndpoints(service)
     mailouts = MailoutEndpoints(service)
     operations = OperationEndpoints(service)
+    pictures = PictureEndpoint(service)
+    notion = NotionWebhookEndpoint(service)
     return [
         Route("/ses-events", events.post, methods=["POST"]),
         Route("/unsubscribe", leave.leave, methods=["GET", "POST"]),
         Route("/unsubscribe/undo", leave.undo, methods=["POST"]),
         Route("/send-mailout", mailouts.start, methods=["POST"]),
         Route("/mailouts/{mailout_id}", mailouts.status, methods=["GET"]),
+        Route("/assets/{sha256}", pictures.get, methods=["GET"]),
+        Route("/webhooks/notion", notion.post, methods=["POST"]),
         Route("/tick", operations.tick, methods=["GET", "POST"]),
         Route("/healthz", operations.healthz, methods=["GET"]),
         Route("/readyz", operations.readyz, methods=["GET"]),

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sendonce.adapters.notion.ids import looks_like_page, page_id
+from sendonce.adapters.notion.webhooks import is_button_press, read_button_press
+from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.http.access import bearer_tokens, is_among
 from sendonce.entrypoints.http.answers import json_answer
 from sendonce.entrypoints.http.bodies import read_body, read_object
 from sendonce.entrypoints.http.service import Service
 from sendonce.entrypoints.views import mailout_view
-from sendonce.errors import BadInput, NotFound
-from sendonce.flows.start_mailout import StartOrder, StartReport, start_mailout
+from sendonce.errors import BadInput, NotFound, Refused
+from sendonce.flows.start_mailout import StartOrder, StartReport, page_mailout, start_mailout
 from sendonce.wiring import message_settings
 
 _LONGEST_ID = 100
@@ -26,10 +29,25 @@ class MailoutEndpoints:
     async def start(self, request: Request) -> Response:
         body = await read_body(request)
         fields = self._authorized_fields(request, body)
-        order = _order(fields)
-        report = await self._service.in_thread(self._start, order)
-        if order.dry_run:
+        if is_button_press(fields):
+            return await self._service.in_thread(self._press, fields)
+        wish = _wish(fields)
+        report = await self._service.in_thread(self._start, wish)
+        if wish.dry_run:
             return json_answer({"status": "dry_run", **_told(report)})
+        self._service.nudge()
+        return json_answer({"status": "sending", **_told(report)})
+
+    def _press(self, fields: dict[str, Any]) -> Response:
+        """A button in Notion. A repeat gets the state: Notion pauses a button that meets an error."""
+        press = read_button_press(fields)
+        mailout_id = self._mailout_of(press.page_id)
+        try:
+            report = self._start(_Wish(mailout_id))
+        except Refused:
+            mailout = self._service.store.mailouts.get(mailout_id)
+            status = str(mailout.status) if mailout else "unknown"
+            return json_answer({"status": status, "mailout_id": mailout_id, "already": True})
         self._service.nudge()
         return json_answer({"status": "sending", **_told(report)})
 
@@ -52,32 +70,47 @@ class MailoutEndpoints:
         self._service.gate.let_in(request, [token] if isinstance(token, str) else [], secrets)
         return fields
 
-    def _start(self, order: StartOrder) -> StartReport:
+    def _start(self, wish: _Wish) -> StartReport:
         settings = self._service.settings
+        order = StartOrder(
+            self._mailout_of(wish.mailout_id),
+            dry_run=wish.dry_run,
+            test_emails=settings.test_emails if wish.is_test else None,
+        )
         return start_mailout(self._service.store, lambda: message_settings(settings), order)
+
+    def _mailout_of(self, name: str) -> str:
+        """Our own id, or a page of Notion, whose mailout is made when it is first named."""
+        store = self._service.store
+        if store.mailouts.get(name) is not None or not self._service.settings.notion_token:
+            return name
+        return page_mailout(store, "notion", page_id(name)).id if looks_like_page(name) else name
 
     async def status(self, request: Request) -> Response:
         self._service.require_secret(request)
         return json_answer(await self._service.in_thread(self._status, request.path_params["mailout_id"]))
 
     def _status(self, mailout_id: str) -> dict[str, Any]:
-        mailout = self._service.store.mailouts.get(mailout_id)
+        store = self._service.store
+        mailout = store.mailouts.get(mailout_id)
+        if mailout is None and looks_like_page(mailout_id):
+            mailout = store.mailouts.of_page(DEFAULT_TENANT, "notion", page_id(mailout_id))
         if mailout is None:
             raise NotFound(f"There is no mailout {mailout_id[:_LONGEST_ID]!r}.")
-        return mailout_view(mailout, self._service.store.jobs.books(mailout_id))
+        return mailout_view(mailout, store.jobs.books(mailout.id))
 
 
-def _order(fields: dict[str, Any]) -> StartOrder:
+class _Wish(NamedTuple):
+    mailout_id: str
+    dry_run: bool = False
+    is_test: bool = False
+
+
+def _wish(fields: dict[str, Any]) -> _Wish:
     mailout_id = fields.get("mailout_id")
     if not isinstance(mailout_id, str) or not mailout_id or len(mailout_id) > _LONGEST_ID:
         raise BadInput("mailout_id must be the id of a mailout, as 'sendonce mailout list' shows it.")
-    is_test, dry_run = _flag(fields, "is_test"), _flag(fields, "dry_run")
-    if is_test:
-        raise BadInput(
-            "is_test: test letters are sent from the command line, "
-            f"with 'sendonce mailout test {mailout_id}'."
-        )
-    return StartOrder(mailout_id, dry_run=dry_run)
+    return _Wish(mailout_id, _flag(fields, "dry_run"), _flag(fields, "is_test"))
 
 
 def _flag(fields: dict[str, Any], name: str) -> bool:

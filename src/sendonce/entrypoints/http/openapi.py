@@ -173,6 +173,34 @@ _METRICS = {
     }
 }
 
+_PICTURE = {
+    "get": {
+        "operationId": "getPicture",
+        "summary": "A picture of a letter",
+        "parameters": [
+            {
+                "name": "sha256",
+                "in": "path",
+                "required": True,
+                "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+            },
+        ],
+        "responses": _answers({"description": "The picture, for ever the same."}, 404, 503),
+    }
+}
+
+_NOTION_WEBHOOK = {
+    "post": {
+        "operationId": "postNotionEvent",
+        "summary": "Webhook of a Notion integration; a page whose status says so is sent",
+        "description": "Signed by Notion in X-Notion-Signature.",
+        "requestBody": {"required": True, "content": {_JSON: {"schema": {"type": "object"}}}},
+        "responses": _answers(
+            _json("Taken.", _object(["status"], status=_text("What was done."))), 400, 401, 408, 413, 503
+        ),
+    }
+}
+
 _OPENAPI = {
     "get": {
         "operationId": "getOpenapi",
@@ -207,8 +235,9 @@ _SCHEMAS = {
         is_test={"type": "boolean", "description": "Not over HTTP: sendonce mailout test.", "default": False},
     ),
     "Started": _object(
-        ["status", "mailout_id", "planned"],
-        status={"type": "string", "enum": ["sending", "dry_run"]},
+        ["status", "mailout_id"],
+        status={"type": "string", "enum": ["sending", "dry_run", "ready", "sent", "failed"]},
+        already={"type": "boolean", "description": "A button in Notion was pressed again."},
         mailout_id=_text("The mailout."),
         name=_text("Its name."),
         planned={**_COUNT, "description": "How many people it is for, as of now."},
@@ -265,6 +294,8 @@ OPENAPI: dict[str, Any] = {
         "/unsubscribe/undo": _UNDO,
         "/send-mailout": _SEND_MAILOUT,
         "/mailouts/{mailout_id}": _MAILOUT,
+        "/assets/{sha256}": _PICTURE,
+        "/webhooks/notion": _NOTION_WEBHOOK,
         "/tick": {"get": _tick("tick"), "post": _tick("tickByPost")},
         "/healthz": _health("getHealth", "Whether the process is alive"),
         "/readyz": _health("getReadiness", "Whether the database answers and has the right schema", 503),

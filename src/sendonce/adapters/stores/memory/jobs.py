@@ -8,6 +8,7 @@ from datetime import datetime
 
 from sendonce.adapters.stores.memory.state import State
 from sendonce.domain.jobs import Books, Job, JobState
+from sendonce.domain.suppressions import SuppressionReason
 
 
 class MemoryJobs:
@@ -29,6 +30,28 @@ class MemoryJobs:
     def count_by_state(self) -> dict[str, int]:
         with self._state.transaction():
             return dict(Counter(str(row.state) for row in self._state.jobs.values()))
+
+    def count_unsubscribed(self, mailout_id: str) -> int:
+        with self._state.transaction():
+            sent = [row for row in self._state.jobs_of(mailout_id) if row.state == JobState.SENT]
+            found = [(row, self._state.suppression_of(row.tenant_id, row.recipient_key)) for row in sent]
+            return sum(
+                s is not None
+                and s.reason == SuppressionReason.UNSUBSCRIBED
+                and row.claimed_at is not None
+                and s.created_at >= row.claimed_at
+                for row, s in found
+            )
+
+    def troubles(self, mailout_id: str, limit: int) -> tuple[Sequence[Job], int]:
+        bad = (JobState.FAILED, JobState.DEAD, JobState.IN_DOUBT)
+        with self._state.transaction():
+            rows = [
+                row
+                for row in sorted(self._state.jobs_of(mailout_id), key=lambda row: row.id)
+                if row.state in bad or row.bounced_at or row.complained_at
+            ]
+            return [row.as_job() for row in rows[:limit]], len(rows)
 
     def oldest_due(self) -> datetime | None:
         with self._state.transaction():

@@ -145,7 +145,7 @@ class MemoryMailouts:
             added = self._add_jobs(entry.mailout, people, now)
             if people:
                 entry.plan_cursor = people[-1][0]
-            finished = len(people) < size
+            finished = len(people) < size or entry.mailout.audience is not None
             if finished:
                 entry.mailout = replace(entry.mailout, phase=Phase.RUNNING)
             return PlanProgress(added, finished)
@@ -177,9 +177,10 @@ class MemoryMailouts:
 
     def _add_jobs(self, mailout: Mailout, people: list[tuple[str, Subscriber]], now: datetime) -> int:
         planned = {row.recipient_key for row in self._state.jobs_of(mailout.id)}
-        new = [(key, person) for key, person in people if key not in planned]
+        # The first of two spellings of one address stays.
+        new = {key: person for key, person in reversed(people) if key not in planned}
         ids = time_ordered_ids(len(new), int(now.timestamp() * 1000))
-        for job_id, (key, person) in zip(ids, new, strict=True):
+        for job_id, (key, person) in zip(ids, reversed(new.items()), strict=True):
             fields = {**person.attributes, **({"name": person.name} if person.name else {})}
             suppressed = self._state.suppression_of(mailout.tenant_id, key) is not None
             state = JobState.SKIPPED if suppressed else JobState.SCHEDULED

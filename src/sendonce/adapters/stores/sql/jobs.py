@@ -7,7 +7,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from sendonce.adapters.stores.schema import mailouts, message_jobs
+from sendonce.adapters.stores.schema import mailouts, message_jobs, suppressions
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import as_job
 from sendonce.domain.jobs import Books, Job, JobState
@@ -48,6 +48,30 @@ class SqlJobs:
         with self._db.reading() as tx:
             query = sa.select(JOBS.state, sa.func.count()).group_by(JOBS.state)
             return {row[0]: row[1] for row in tx.execute(query)}
+
+    def count_unsubscribed(self, mailout_id: str) -> int:
+        s = suppressions.c
+        own = (s.key == JOBS.suppression_key) & (s.tenant_id == JOBS.tenant_id)
+        query = (
+            sa.select(sa.func.count())
+            .select_from(message_jobs.join(suppressions, own))
+            .where(JOBS.mailout_id == mailout_id, JOBS.state == "sent")
+            .where(s.reason == "unsubscribed", s.created_at >= JOBS.claimed_at)
+        )
+        with self._db.reading() as tx:
+            return tx.execute(query).scalar_one()
+
+    def troubles(self, mailout_id: str, limit: int) -> tuple[Sequence[Job], int]:
+        trouble = sa.or_(
+            JOBS.state.in_(["failed", "dead", "in_doubt"]),
+            JOBS.bounced_at.is_not(None),
+            JOBS.complained_at.is_not(None),
+        )
+        where = (JOBS.mailout_id == mailout_id) & trouble
+        with self._db.reading() as tx:
+            total = tx.execute(sa.select(sa.func.count()).select_from(message_jobs).where(where)).scalar_one()
+            rows = tx.execute(sa.select(message_jobs).where(where).order_by(JOBS.id).limit(limit))
+            return [as_job(row) for row in rows], total
 
     def oldest_due(self) -> datetime | None:
         query = (

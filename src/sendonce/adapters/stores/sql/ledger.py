@@ -349,7 +349,7 @@ class SqlLedger:
         A mailout that had not planned all its jobs may have done so in that time: it waits, paused.
         """
         why = "the database was restored or copied"
-        unsure = sa.or_(mailouts.c.status == "ready", mailouts.c.phase == "planning")
+        unsure = sa.or_(mailouts.c.status == "ready", mailouts.c.phase.in_(["fetching", "planning"]))
         tx.execute(mailouts.update().where(unsure).values(paused=True, reason=why))
         changes = {
             "state": _DOUBTED,

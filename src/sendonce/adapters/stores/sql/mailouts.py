@@ -54,7 +54,7 @@ class SqlMailouts:
                 "updated_at": now,
             }
             insert = insert_for(self._db)(mailouts).values(**values).on_conflict_do_nothing()
-            inserted = tx.execute(insert).rowcount == 1
+            inserted = tx.execute(insert.returning(M.id)).first() is not None
         if inserted or new.source_id is None:
             mailout = self.get(values["id"])
         else:
@@ -113,7 +113,11 @@ class SqlMailouts:
     def freeze(self, mailout_id: str, name: str, letter: Letter, warnings: Sequence[str]) -> bool:
         with self._db.writing() as tx:
             now = self._db.now(tx)
-            tenant_id = tx.execute(sa.select(M.tenant_id).where(M.id == mailout_id)).scalar_one()
+            fetching = (M.id == mailout_id) & (M.status == "sending") & (M.phase == "fetching")
+            query = sa.select(M.tenant_id).where(fetching).with_for_update(key_share=True)
+            tenant_id = tx.execute(query).scalar_one_or_none()
+            if tenant_id is None:
+                return False
             frozen = {
                 "letter_id": _insert_letter(tx, tenant_id, letter, now),
                 "name": name,
@@ -121,8 +125,8 @@ class SqlMailouts:
                 "phase": "planning",
                 "updated_at": now,
             }
-            update = mailouts.update().where(M.id == mailout_id, M.status == "sending", M.phase == "fetching")
-            return tx.execute(update.values(**frozen)).rowcount == 1
+            tx.execute(mailouts.update().where(fetching).values(**frozen))
+            return True
 
     def stop_before_first(self, mailout_id: str, reason: str) -> bool:
         with self._db.writing() as tx:
@@ -152,7 +156,7 @@ class SqlMailouts:
                 return None
             people = self._next_people(tx, mailout, size)
             added = self._insert_jobs(tx, mailout, people, now) if people else 0
-            finished = len(people) < size
+            finished = len(people) < size or mailout.audience is not None
             cursor = people[-1].address_key if people else mailout.plan_cursor
             advanced = {"plan_cursor": cursor, "phase": "running" if finished else "planning"}
             tx.execute(mailouts.update().where(M.id == mailout_id).values(**advanced, updated_at=now))

@@ -1,0 +1,75 @@
+"""A letter from a page of Notion: its properties, its blocks, and copies of its pictures.
+
+Notion's file links die within the hour, so pictures are copied when the letter is read and served by us
+under the hash of their content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sendonce.adapters.notion.client import NotionClient
+from sendonce.adapters.notion.images import copy_image
+from sendonce.adapters.notion.names import LETTERS, TableNames
+from sendonce.adapters.notion.pages import LetterPage, read_blocks, read_letter
+from sendonce.adapters.sources.notion_blocks import convert_blocks
+from sendonce.domain.blocks import Block, Draft, Image, files
+from sendonce.domain.mailouts import FetchedLetter
+from sendonce.domain.rendering import compose
+from sendonce.domain.rendering.hosting import Hosted
+from sendonce.errors import BadInput, Refused
+from sendonce.ports import Assets
+
+
+class NotionLetters:
+    """ports.LetterSource. ``table_id`` is «Письма», if only its pages may be sent; ``base_url`` is ours."""
+
+    def __init__(
+        self,
+        client: NotionClient,
+        assets: Assets,
+        base_url: str,
+        table_id: str = "",
+        names: TableNames = LETTERS,
+    ) -> None:
+        self._client = client
+        self._assets = assets
+        self._base_url = base_url
+        self._table_id = table_id
+        self._names = names
+
+    def fetch(self, page_id: str) -> FetchedLetter:
+        page = read_letter(self._client, page_id, self._names)
+        self._refuse_strays(page)
+        tree = read_blocks(self._client, page_id)
+        content = convert_blocks(tree.blocks)
+        hosted, warnings = self._copy_pictures(content.blocks)
+        draft = Draft(
+            subject=page.subject or page.title,
+            blocks=content.blocks,
+            preheader=page.preheader,
+            warnings=(*tree.warnings, *content.warnings, *warnings),
+        )
+        if not draft.subject.strip():
+            raise BadInput("The page has no title and no subject: write one.")
+        composed = compose(draft, hosted)
+        return FetchedLetter(page.title or page.subject, composed.letter, composed.warnings, page.is_test)
+
+    def _refuse_strays(self, page: LetterPage) -> None:
+        if page.in_trash:
+            raise Refused("The page is in Notion's trash: restore it first.")
+        if self._table_id and not page.belongs_to(self._table_id):
+            raise Refused("The page is not in the table of letters (NOTION_LETTERS_ID): move it there.")
+
+    def _copy_pictures(self, blocks: Sequence[Block]) -> tuple[dict[str, Hosted], list[str]]:
+        hosted: dict[str, Hosted] = {}
+        warnings: list[str] = []
+        for file in files(blocks):
+            if not isinstance(file, Image) or file.url in hosted:
+                continue
+            copy = copy_image(file.url, loopback_too=self._client.is_stand_in)
+            warnings += copy.warnings
+            if copy.image is not None:
+                self._assets.put(copy.image.sha256, copy.image.content_type, copy.image.content)
+                hosted[file.url] = Hosted(f"{self._base_url}/assets/{copy.image.sha256}", copy.image.width)
+        return hosted, warnings

@@ -1,0 +1,51 @@
+"""What the doctor says of one thing: it is well, it may trouble you, or sending now would go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    OK = "ok"
+    WARNING = "warning"
+    STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """``what`` was found, with the value; ``fix`` is what to do about it, empty where all is well."""
+
+    name: str
+    verdict: Verdict
+    what: str
+    fix: str = ""
+
+
+def ok(name: str, what: str) -> Check:
+    return Check(name, Verdict.OK, what)
+
+
+def warning(name: str, what: str, fix: str) -> Check:
+    return Check(name, Verdict.WARNING, what, fix)
+
+
+def stop(name: str, what: str, fix: str) -> Check:
+    return Check(name, Verdict.STOP, what, fix)
+
+
+def may_send(checks: Iterable[Check]) -> bool:
+    return all(check.verdict is not Verdict.STOP for check in checks)
+
+
+def count_of(number: int, one: str, many: str = "") -> str:
+    """ "1 letter", "1 234 letters"."""
+    return f"{number:,}".replace(",", " ") + f" {one if number == 1 else many or one + 's'}"
+
+
+def listed(words: Iterable[str], most: int = 5) -> str:
+    """The first few of them, by comma, and how many more there are."""
+    everything = list(words)
+    more = len(everything) - most
+    return ", ".join(everything[:most]) + (f" and {more} more" if more > 0 else "")

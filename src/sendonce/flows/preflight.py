@@ -1,0 +1,51 @@
+"""What must be right before the first letter of a mailout leaves."""
+
+from __future__ import annotations
+
+from sendonce.domain.letters import Letter, MessageSettings
+from sendonce.domain.message import compile_letter
+from sendonce.domain.subscribers import SubscriberStatus
+from sendonce.domain.templates import Template
+from sendonce.errors import BadInput
+from sendonce.ports import Store
+
+# Gmail shows this much of a letter and hides the rest, the way out included.
+LARGEST_HTML = 102 * 1024
+
+
+def check_letter(letter: Letter, settings: MessageSettings, mailout_id: str) -> None:
+    """Raises BadInput for a letter that cannot be built, or that Gmail would clip."""
+    compile_letter(letter, settings, mailout_id)
+    size = len(letter.html.encode("utf-8", "replace"))
+    if size > LARGEST_HTML:
+        raise BadInput(
+            f"The letter's HTML has {size // 1024} KB, and Gmail hides what comes after 102 KB: shorten it."
+        )
+
+
+def count_audience(store: Store, tenant_id: str) -> int:
+    """Raises BadInput when there is nobody to write to."""
+    active = store.subscribers.count(tenant_id).get(SubscriberStatus.ACTIVE, 0)
+    if not active:
+        raise BadInput("There is no active subscriber to write to: 'sendonce subscribers import' adds some.")
+    return active
+
+
+def check_variables(store: Store, tenant_id: str, letter: Letter) -> None:
+    """Raises BadInput for a variable that has no default and no value for some subscriber."""
+    lacking = []
+    for name in sorted(_without_default(letter)):
+        people = store.subscribers.count_lacking(tenant_id, name)
+        if people:
+            lacking.append(
+                f"{{{{ {name} }}}} has no value for {people} active subscribers: give it a default, "
+                f'as in {{{{ {name} | default: "…" }}}}.'
+            )
+    if lacking:
+        raise BadInput("\n".join(lacking))
+
+
+def _without_default(letter: Letter) -> set[str]:
+    sources = (letter.subject, letter.preheader, letter.html, letter.text)
+    parts = [part for source in sources for part in Template.parse(source).parts]
+    return {part.name for part in parts if not isinstance(part, str) and part.default is None}

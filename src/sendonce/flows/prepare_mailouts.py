@@ -1,0 +1,70 @@
+"""Read the letters of started mailouts from the pages they were written on, and check them.
+
+A mailout that cannot be sent goes back to ready with the reason; nothing of it is consumed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sendonce.domain.letters import Letter, MessageSettings
+from sendonce.domain.mailouts import Mailout, MailoutStatus, Phase
+from sendonce.errors import BadInput, NotFound, Refused, Unavailable
+from sendonce.flows.preflight import check_letter, check_variables, count_audience
+from sendonce.flows.start_mailout import marked_as_test, start_test
+from sendonce.ports import LetterSource, Store
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Preparer:
+    """``sources`` are by the name that mailouts carry; ``test_emails`` get the letters marked as tests."""
+
+    store: Store
+    sources: Mapping[str, LetterSource]
+    message_settings: Callable[[], MessageSettings]
+    test_emails: Sequence[str]
+
+    def run(self) -> None:
+        for mailout in self.store.mailouts.with_status(MailoutStatus.SENDING):
+            if mailout.phase == Phase.FETCHING:
+                self._prepare(mailout)
+
+    def _prepare(self, mailout: Mailout) -> None:
+        try:
+            self._fetch_and_freeze(mailout)
+        except Unavailable as exc:
+            # The page's host is down or slow: the mailout waits for it.
+            log.warning(
+                "a page cannot be read yet", extra={"fields": {"mailout": mailout.id, "error": str(exc)}}
+            )
+        except (BadInput, NotFound, Refused) as exc:
+            self.store.mailouts.stop_before_first(mailout.id, str(exc))
+            log.warning("mailout not started", extra={"fields": {"mailout": mailout.id, "reason": str(exc)}})
+
+    def _fetch_and_freeze(self, mailout: Mailout) -> None:
+        source = self.sources.get(mailout.source)
+        if source is None or mailout.source_id is None:
+            raise BadInput(f"Letters from {mailout.source!r} cannot be read here: set NOTION_TOKEN.")
+        page = source.fetch(mailout.source_id)
+        check_letter(page.letter, self.message_settings(), mailout.id)
+        if page.is_test and not mailout.is_test:
+            self._send_test_instead(mailout, page.letter)
+            return
+        letter = marked_as_test(page.letter) if mailout.is_test else page.letter
+        if not mailout.is_test:
+            check_variables(self.store, mailout.tenant_id, letter)
+            count_audience(self.store, mailout.tenant_id)
+        self.store.mailouts.freeze(mailout.id, page.name, letter, page.warnings)
+
+    def _send_test_instead(self, mailout: Mailout, letter: Letter) -> None:
+        """The page says that it is a test: the mailout is not consumed."""
+        if not self.test_emails:
+            raise BadInput("The page is marked as a test, and TEST_EMAILS is not set: say who gets it.")
+        self.store.mailouts.stop_before_first(
+            mailout.id, f"Sent as a test to {len(self.test_emails)} addresses: the page is marked as a test."
+        )
+        start_test(self.store, mailout, letter, self.test_emails)

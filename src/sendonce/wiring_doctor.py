@@ -1,0 +1,188 @@
+"""Settings in, the doctor's probes out: beside ``wiring``, and under the same rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sendonce import wiring
+from sendonce.adapters.doctor.audience import Audience, AudienceProbe
+from sendonce.adapters.doctor.configuration import Configuration, SettingsProbe, is_loopback_url
+from sendonce.adapters.doctor.letter import LetterProbe
+from sendonce.adapters.doctor.machine import (
+    ClockProbe,
+    DatabaseProbe,
+    DiskProbe,
+    LedgerProbe,
+    MaildirProbe,
+    StateProbe,
+    StoreDoor,
+)
+from sendonce.adapters.doctor.web import UnsubscribeProbe
+from sendonce.domain.checks import Check, stop
+from sendonce.errors import BadInput, BadSetting
+from sendonce.flows.check_ledger import check_ledger
+from sendonce.flows.doctor import Probe, examine
+from sendonce.settings import DECLARED, Settings
+
+if TYPE_CHECKING:
+    from sendonce.adapters.doctor.ses_reader import SesReader
+    from sendonce.ports import Store
+
+
+async def run_doctor(settings: Settings, mailout_id: str | None = None) -> list[Check]:
+    """All checks of this installation, and of a mailout where one is named."""
+    door = StoreDoor(lambda: wiring.open_store(settings))
+    try:
+        return await examine(_probes(settings, door, mailout_id))
+    finally:
+        door.close()
+
+
+def _probes(settings: Settings, door: StoreDoor, mailout_id: str | None) -> Sequence[Probe]:
+    configuration = _configuration(settings)
+    audience = Audience(door)
+    leaves = configuration.leaves
+
+    def look(store: Store) -> None:
+        check_ledger(store, wiring.state_directory(settings, store).highest_claim())
+
+    probes: list[Probe] = [
+        SettingsProbe(configuration),
+        DatabaseProbe(door, _shown_database(settings)),
+        LedgerProbe(door, look),
+        StateProbe(door, lambda store: wiring.state_directory(settings, store), settings.state_dir),
+        DiskProbe(_folders(settings)),
+    ]
+    if not configuration.missing:
+        try:
+            probes += _transport_probes(settings, door, leaves=leaves)
+        except BadInput as exc:
+            probes.append(_Foregone("transport", str(exc)))
+    probes += [UnsubscribeProbe(settings.app_base_url, leaves=leaves)]
+    probes += [
+        LetterProbe(door, audience, lambda: wiring.message_settings(settings), mailout_id, leaves=leaves),
+        AudienceProbe(audience, needed=mailout_id is not None),
+    ]
+    return probes
+
+
+@dataclass(frozen=True)
+class _Foregone:
+    """What need not be tried: the settings contradict each other."""
+
+    name: str
+    what: str
+
+    async def examine(self) -> Sequence[Check]:
+        return [stop(self.name, self.what, "Correct the settings that it names.")]
+
+
+def _configuration(settings: Settings) -> Configuration:
+    return Configuration(
+        transport=settings.transport,
+        missing=_missing(settings),
+        leaves=_leaves(settings),
+        base_url=settings.app_base_url,
+        base_url_given=settings.sources.get("APP_BASE_URL", "default") != "default",
+        footer_address=settings.mail_footer_address,
+        unsubscribe_secret=settings.unsubscribe_secret,
+        shared_secret=settings.executor_shared_secret,
+        test_emails=settings.test_emails,
+        topics=settings.sns_allowed_topic_arns,
+        configuration_set=settings.ses_configuration_set,
+        pinned_certificate=settings.sns_signing_cert_file is not None,
+        failpoint=settings.failpoint,
+        unknown_names=settings.unknown_in_dotenv,
+        known_names=tuple(DECLARED),
+    )
+
+
+def _missing(settings: Settings) -> tuple[str, ...]:
+    """The variables that the transport cannot do without, by the first word of each line of the refusal."""
+    try:
+        settings.require_transport()
+    except BadSetting as exc:
+        return tuple(line.partition(" ")[0] for line in str(exc).splitlines())
+    return ()
+
+
+def _leaves(settings: Settings) -> bool:
+    """Whether letters leave this machine: not into files, and not to a stand-in on loopback."""
+    if settings.transport == "ses":
+        return not (settings.aws_endpoint_url_sesv2 and is_loopback_url(settings.aws_endpoint_url_sesv2))
+    if settings.transport == "smtp":
+        try:
+            return not ip_address(settings.smtp_host).is_loopback
+        except ValueError:
+            return settings.smtp_host.lower() != "localhost"
+    return False
+
+
+def _shown_database(settings: Settings) -> str:
+    return "The SQLite database" if settings.database_url.startswith("sqlite") else "The PostgreSQL database"
+
+
+def _folders(settings: Settings) -> list[Path]:
+    folders = [settings.state_dir]
+    if settings.database_url.startswith("sqlite"):
+        file = settings.database_url.partition("?")[0].removeprefix("sqlite:///")
+        folders.append(Path(file).parent)
+    return [*folders, settings.maildir_path] if settings.transport == "maildir" else folders
+
+
+def _transport_probes(settings: Settings, door: StoreDoor, *, leaves: bool) -> list[Probe]:
+    if settings.transport == "ses":
+        return _ses_probes(settings, door, leaves=leaves)
+    if settings.transport == "smtp":
+        return [ClockProbe(door), *_smtp_probes(settings, leaves=leaves)]
+    return [ClockProbe(door), MaildirProbe(settings.maildir_path)]
+
+
+def _ses_probes(settings: Settings, door: StoreDoor, *, leaves: bool) -> list[Probe]:
+    from sendonce.adapters.doctor.ses import SesAccountProbe, SesEventsProbe, SesIdentityProbe
+    from sendonce.adapters.doctor.ses_reader import SesReader
+
+    credentials = wiring.aws_credentials(settings)
+    reader = SesReader(settings.aws_region, credentials, settings.aws_endpoint_url_sesv2 or None)
+    probes: list[Probe] = [
+        SesAccountProbe(reader, door, settings.rate_limit_per_sec),
+        SesIdentityProbe(reader, settings.sender),
+    ]
+    if settings.ses_configuration_set:
+        topics = settings.sns_allowed_topic_arns
+        probes.append(SesEventsProbe(reader, settings.ses_configuration_set, topics))
+    if settings.ses_events_queue_url:
+        from sendonce.adapters.doctor.queue import QueueProbe
+        from sendonce.wiring_events import event_queue
+
+        probes.append(QueueProbe(event_queue(settings), settings.ses_events_queue_url))
+    return probes + _domain_probes(settings, reader, leaves=leaves)
+
+
+def _smtp_probes(settings: Settings, *, leaves: bool) -> list[Probe]:
+    from sendonce.adapters.doctor.smtp import SmtpProbe
+
+    where = f"{settings.smtp_host}:{settings.smtp_port}"
+    return [
+        SmtpProbe(wiring.make_transport(settings), where),
+        *_domain_probes(settings, None, leaves=leaves),
+    ]
+
+
+def _domain_probes(settings: Settings, reader: SesReader | None, *, leaves: bool) -> list[Probe]:
+    """In a rehearsal the world's name servers are left alone, unless one was named."""
+    if not leaves and not settings.dns_server:
+        return []
+    from sendonce.adapters.doctor.dns_records import Records
+    from sendonce.adapters.doctor.sender_domain import SenderDomainProbe
+    from sendonce.adapters.doctor.ses import dkim_names
+
+    async def names() -> Sequence[str]:
+        return await dkim_names(reader, settings.sender) if reader is not None else ()
+
+    records = Records(settings.dns_server or None)
+    return [SenderDomainProbe(records, settings.sender, names, by_own_name=reader is None)]

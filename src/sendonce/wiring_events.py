@@ -1,0 +1,41 @@
+"""Settings in, the pull mode for events out: beside ``wiring``, and under the same rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sendonce import wiring
+from sendonce.errors import BadInput, Unavailable
+from sendonce.settings import Settings
+
+if TYPE_CHECKING:
+    from sendonce.adapters.events.sns import SnsMessage
+    from sendonce.adapters.events.sqs import SqsQueue
+    from sendonce.flows.pull_events import EventPuller
+    from sendonce.ports import Meter, Store
+
+
+def event_queue(settings: Settings) -> SqsQueue:
+    from sendonce.adapters.events.sqs import SqsQueue, SqsSettings
+
+    credentials = wiring.aws_credentials(settings)
+    return SqsQueue(SqsSettings(settings.ses_events_queue_url, settings.aws_region, credentials))
+
+
+def make_event_puller(settings: Settings, store: Store, meter: Meter) -> EventPuller | None:
+    """None where no queue is set: then events come by POST /ses-events."""
+    if not settings.ses_events_queue_url:
+        return None
+    from sendonce.adapters.events.sns_subscriptions import confirm_subscription
+    from sendonce.adapters.events.sqs import SnsEnvelopes
+    from sendonce.flows.pull_events import EventPuller
+
+    def confirm(message: SnsMessage) -> None:
+        try:
+            credentials = wiring.aws_credentials(settings).current()
+            confirm_subscription(message, credentials, settings.aws_endpoint_url_sns or None)
+        except BadInput as exc:  # keys that cannot be used: the message comes again once they are corrected
+            raise Unavailable(str(exc)) from exc
+
+    envelopes = SnsEnvelopes(wiring.sns_verifier(settings), confirm)
+    return EventPuller(event_queue(settings), envelopes, store.events, meter)
