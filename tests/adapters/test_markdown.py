@@ -1,10 +1,11 @@
-"""Markdown files become letters: two parts that say the same, variables untouched."""
+"""Markdown files become letters: two parts that say the same, variables kept."""
 
 from __future__ import annotations
 
 import pytest
 
-from sendonce.adapters.sources.markdown import read_markdown
+from sendonce.adapters.sources.markdown import markdown_draft, read_markdown
+from sendonce.domain.blocks import Button, Image, ItemList, Marks, Paragraph
 from sendonce.errors import BadInput
 
 FULL = """---
@@ -55,8 +56,7 @@ def test_the_plain_text_says_it_all() -> None:
 Привет, {{ name }}
 ==================
 
-Мы открылись: адрес (https://example.com/?u={{ id }}&a=1), https://example.com/menu
-и info@example.com.
+Мы открылись: адрес (https://example.com/?u={{ id | url }}&a=1), https://example.com/menu и info@example.com.
 
 - хлеб
 - соль
@@ -65,8 +65,7 @@ def test_the_plain_text_says_it_all() -> None:
 3. три
 4. четыре
 
-> цитата
-> в две строки
+> цитата в две строки
 
 хлеб | цена
 ржаной | {{ price }}
@@ -83,10 +82,10 @@ def test_the_html_is_a_document_for_mail_programs() -> None:
     assert html.startswith('<!DOCTYPE html>\n<html lang="ru">')
     assert '<title>Привет, {{ name | default: "друзья" }}</title>' in html
     assert "max-width:600px" in html
-    assert '<a href="https://example.com/?u={{ id }}&amp;a=1" style=' in html
+    assert '<a href="https://example.com/?u={{ id | url }}&amp;a=1" class="link" style=' in html
     assert ">Привет, {{ name }}</h1>" in html
     assert "text-align:right" in html
-    assert "class=" not in html
+    assert '<img src="https://example.com/sign.png" alt="вывеска" width="552"' in html
     assert html.rstrip().endswith("</body>\n</html>")
     assert 'lang="en"' in read_markdown("---\nsubject: Hi\n---\nHello").html
 
@@ -100,22 +99,58 @@ def test_html_in_markdown_is_shown_not_run() -> None:
 
 
 def test_variables_survive_wherever_they_stand() -> None:
-    link = "[{{ c }}](https://{{ d }}.example.com/{{ e | default: 'x y' }} \"{{ f }}\")"
-    body = f"**{{{{ a }}}}** `{{{{ b }}}}` {link} _{{{{ g }}}}_"
+    """In an address they are marked, so that the builder percent-encodes their values."""
+    link = "[{{ c }}](https://example.com/{{ d | default: 'x y' }}?e={{ e }})"
+    body = f"**{{{{ a }}}}** `{{{{ b }}}}` {link} _{{{{ f }}}}_ ~~{{{{ g }}}}~~"
     letter = read_markdown(f"---\nsubject: x\n---\n{body}\n")
-    for variable in (
-        "{{ a }}",
-        "{{ b }}",
-        "{{ c }}",
-        "{{ d }}",
-        "{{ e | default: 'x y' }}",
-        "{{ f }}",
-        "{{ g }}",
-    ):
-        assert variable in letter.html
-    assert letter.text == (
-        "{{ a }} {{ b }} {{ c }} (https://{{ d }}.example.com/{{ e | default: 'x y' }}) {{ g }}\n"
-    )
+    address = "https://example.com/{{ d | default: 'x y' | url }}?e={{ e | url }}"
+    assert letter.text == f"{{{{ a }}}} {{{{ b }}}} {{{{ c }}}} ({address}) {{{{ f }}}} {{{{ g }}}}\n"
+    for part in ("<strong>{{ a }}</strong>", ">{{ b }}</code>", f'href="{address}"', "<del>{{ g }}</del>"):
+        assert part in letter.html
+
+
+@pytest.mark.parametrize("address", ["{{ url }}", "https://{{ host }}/x", "https://example.com{{ path }}"])
+def test_a_variable_cannot_choose_the_site_of_a_link(address: str) -> None:
+    with pytest.raises(BadInput, match=r"Line 5: The address .* has a variable where its site should be"):
+        read_markdown(f"---\nsubject: x\n---\nhello\n[x](<{address}>)")
+
+
+def test_what_cannot_be_mailed_is_left_out_with_a_warning() -> None:
+    draft = markdown_draft("---\nsubject: x\n---\n\n[a](page.html)\n\n![b](pic.png)")
+    assert [block.text[0].text for block in draft.blocks if isinstance(block, Paragraph)] == ["a", "b"]
+    assert "Line 5: the link to 'page.html' was left out" in draft.warnings[0]
+    assert "Line 7: the picture 'pic.png' was left out" in draft.warnings[1]
+
+
+def test_a_bold_link_alone_is_a_button() -> None:
+    [button, paragraph] = markdown_draft(
+        "---\nsubject: x\n---\n**[Buy](https://example.com)**\n\n[Buy](https://example.com)"
+    ).blocks
+    assert button == Button("Buy", "https://example.com")
+    assert isinstance(paragraph, Paragraph)
+
+
+def test_pictures_among_words_become_blocks() -> None:
+    blocks = markdown_draft("---\nsubject: x\n---\na [![b](https://x.ru/b.png)](https://x.ru) c").blocks
+    assert [type(block) for block in blocks] == [Paragraph, Image, Paragraph]
+    assert blocks[1] == Image("https://x.ru/b.png", "b", link="https://x.ru")
+
+
+def test_boxes_are_ticked_or_not() -> None:
+    [boxes, bullets] = markdown_draft(
+        "---\nsubject: x\n---\n- [x] a\n- [ ] b\n\ntext\n\n- [x] a\n- b"
+    ).blocks[::2]
+    assert isinstance(boxes, ItemList)
+    assert isinstance(bullets, ItemList)
+    assert (boxes.marks, [item.checked for item in boxes.items]) == (Marks.BOXES, [True, False])
+    assert bullets.marks is Marks.BULLETS
+
+
+def test_a_tower_of_quotes_is_refused_and_not_cut() -> None:
+    """The parser would drop what is in it without a word."""
+    with pytest.raises(BadInput, match="nested too deep"):
+        read_markdown("---\nsubject: x\n---\n" + "> " * 60 + "deep")
+    assert "deep" in read_markdown("---\nsubject: x\n---\n" + "> " * 30 + "deep").text
 
 
 def test_words_that_look_like_our_stand_ins_are_left_alone() -> None:

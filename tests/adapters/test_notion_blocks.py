@@ -76,7 +76,8 @@ def test_a_warning_names_the_block_and_where_it_stands() -> None:
         {"type": "hologram", "hologram": {}},
     ]
     assert convert_blocks(page).warnings == (
-        "Block 2.1 (child_page), near “Подробнее”: skipped (“План”): a page of its own; link to it if it is public.",
+        "Block 2.1 (child_page), near “Подробнее”: skipped (“План”): "
+        "a page of its own; link to it if it is public.",
         "Block 3 (hologram), near “Подробнее”: skipped: a letter cannot hold it.",
     )
 

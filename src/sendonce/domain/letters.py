@@ -88,6 +88,6 @@ class Footer:
         address = escape(self.address).replace("\n", "<br>")
         style = "padding:24px 16px;text-align:center;font:12px/18px Arial,sans-serif;color:#767676"
         return (
-            f'\n<div style="{style}">{address}<br><a href="{escape(self.link)}',
-            f'" style="color:#767676">{self.word}</a></div>\n',
+            f'\n<div class="muted" style="{style}">{address}<br><a href="{escape(self.link)}',
+            f'" class="muted" style="color:#767676">{self.word}</a></div>\n',
         )

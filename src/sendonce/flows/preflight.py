@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from sendonce.domain.letters import Letter, MessageSettings
 from sendonce.domain.message import compile_letter
+from sendonce.domain.rendering import GMAIL_CUTS_AT
 from sendonce.domain.subscribers import SubscriberStatus
 from sendonce.domain.templates import Template
 from sendonce.errors import BadInput
 from sendonce.ports import Store
 
-# Gmail shows this much of a letter and hides the rest, the way out included.
-LARGEST_HTML = 102 * 1024
+# The footer and the preheader come on top of the letter's own HTML.
+FOOTER_SIZE = 1_000
 
 
 def check_letter(letter: Letter, settings: MessageSettings, mailout_id: str) -> None:
     """Raises BadInput for a letter that cannot be built, or that Gmail would clip."""
     compile_letter(letter, settings, mailout_id)
     size = len(letter.html.encode("utf-8", "replace"))
-    if size > LARGEST_HTML:
+    if size + FOOTER_SIZE > GMAIL_CUTS_AT:
         raise BadInput(
-            f"The letter's HTML has {size // 1024} KB, and Gmail hides what comes after 102 KB: shorten it."
+            f"The letter's HTML has {size // 1000} KB, and Gmail hides what comes after 102 KB, the way out "
+            "included: shorten it."
         )
 
 

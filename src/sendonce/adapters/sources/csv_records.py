@@ -1,4 +1,4 @@
-"""The records of a CSV file, each with the number of its first line, in bounded memory.
+"""The records of a CSV file in blocks, each record with the number of its first line, in bounded memory.
 
 One bad line never costs its neighbours. A quote that is not closed would swallow the rest of the file;
 here a record may span a few lines only, and what an unclosed quote took is read again line by line.
@@ -9,20 +9,27 @@ from __future__ import annotations
 import csv
 import io
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TextIO
 
 MAX_LINE = 256 * 1024
 MAX_LINES_OF_RECORD = 50
-_BLOCK = 256 * 1024
+_BLOCK = 512 * 1024
 
 
-class BadRecord(Exception):
-    """``raw`` is the line where the trouble began."""
+@dataclass(slots=True)
+class Block:
+    """``plain``: each record is one line, with nothing unprintable in it. ``bad``: line, text, reason."""
 
-    def __init__(self, reason: str, raw: str) -> None:
-        super().__init__(reason)
-        self.raw = raw
+    lines: Sequence[int]
+    records: list[list[str]]
+    plain: bool = False
+    bad: list[tuple[int, str, str]] = field(default_factory=list)
+
+
+class TooLong(Exception):
+    """A record or a line without an end in sight."""
 
 
 class CsvRecords:
@@ -31,69 +38,59 @@ class CsvRecords:
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
-        self._lines = _Lines(file.readline)
-        self.line = 1
+        self._line = 1
 
     def header(self) -> str:
-        """The first line. Raises BadRecord if it has no end in sight."""
-        try:
-            return next(self._lines, "")
-        except _RecordTooLong as exc:
-            raise BadRecord(str(exc), self._lines.record[0]) from exc
-        finally:
-            self.line += 1
+        """The first line; empty at the end of the file. Raises TooLong."""
+        self._line += 1
+        return next(_Lines(self._file.readline), "")
 
-    def read(self, delimiter: str) -> Iterator[tuple[int, list[str] | BadRecord]]:
-        while block := self._file.read(_BLOCK):
-            if block[-1] != "\n":
-                block += self._file.readline(MAX_LINE)
-            records = self._fast(block, delimiter)
-            if records is not None:
-                yield from records
-            else:
-                yield from self._careful(block, delimiter)
+    def blocks(self, delimiter: str) -> Iterator[Block]:
+        while text := self._file.read(_BLOCK):
+            if text[-1] != "\n":
+                text += self._file.readline(MAX_LINE)
+            block = self._fast(text, delimiter)
+            yield block if block is not None else self._careful(text, delimiter)
 
-    def _fast(self, block: str, delimiter: str) -> list[tuple[int, list[str] | BadRecord]] | None:
+    def _fast(self, text: str, delimiter: str) -> Block | None:
         """All the records of a block, or None if there is anything odd about it."""
-        if block[-1] not in "\r\n" and len(block) >= MAX_LINE:
+        if text[-1] not in "\r\n" and len(text) >= MAX_LINE:
             return None
-        reader = csv.reader(io.StringIO(block, newline=""), delimiter=delimiter, strict=True)
-        found: list[tuple[int, list[str] | BadRecord]] = []
-        first, before = self.line, 0
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         try:
-            for record in reader:
-                found.append((first + before, record))
-                if reader.line_num - before > MAX_LINES_OF_RECORD:
-                    return None
-                before = reader.line_num
+            records = list(reader)
         except csv.Error:
             return None
-        self.line += before
-        return found
+        if reader.line_num != len(records):
+            return None
+        printable = text.replace("\n", "").replace("\r", "")
+        if delimiter == "\t":
+            printable = printable.replace("\t", "")
+        first, self._line = self._line, self._line + len(records)
+        return Block(range(first, self._line), records, printable.isprintable())
 
-    def _careful(self, block: str, delimiter: str) -> Iterator[tuple[int, list[str] | BadRecord]]:
+    def _careful(self, text: str, delimiter: str) -> Block:
         """The records that begin in a block; the last may go on in the file."""
-        inside = io.StringIO(block, newline="")
+        inside = io.StringIO(text, newline="")
         lines = _Lines(lambda limit: inside.readline(limit) or self._file.readline(limit))
         reader = csv.reader(lines, delimiter=delimiter, strict=True)
-        while inside.tell() < len(block) or lines.waiting:
+        numbers: list[int] = []
+        block = Block(numbers, [])
+        while inside.tell() < len(text) or lines.waiting:
             lines.record.clear()
-            line = self.line
             try:
                 record = next(reader)
             except StopIteration:
-                return
-            except (csv.Error, _RecordTooLong) as exc:
-                yield line, BadRecord(_in_our_words(exc), lines.record[0])
+                break
+            except (csv.Error, TooLong) as exc:
+                block.bad.append((self._line, lines.record[0], _in_our_words(exc)))
                 lines.give_back_all_but_first()
-                self.line += 1
+                self._line += 1
             else:
-                yield line, record
-                self.line += len(lines.record)
-
-
-class _RecordTooLong(Exception):
-    pass
+                numbers.append(self._line)
+                block.records.append(record)
+                self._line += len(lines.record)
+        return block
 
 
 class _Lines:
@@ -114,10 +111,10 @@ class _Lines:
         record = self.record
         record.append(line)
         if len(record) > MAX_LINES_OF_RECORD:
-            raise _RecordTooLong("a quote is not closed")
+            raise TooLong("a quote is not closed")
         if len(line) >= MAX_LINE:
             self._skip_rest_of(line)
-            raise _RecordTooLong(f"the line has {MAX_LINE} characters or more")
+            raise TooLong(f"the line has {MAX_LINE} characters or more")
         return line
 
     def give_back_all_but_first(self) -> None:

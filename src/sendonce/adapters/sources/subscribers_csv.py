@@ -6,14 +6,16 @@ import csv
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from types import MappingProxyType
 from typing import TextIO
 
-from sendonce.adapters.sources.csv_records import MAX_LINE, BadRecord, CsvRecords
+from sendonce.adapters.sources.csv_records import MAX_LINE, Block, CsvRecords, TooLong
 from sendonce.adapters.sources.text_encoding import open_text
 from sendonce.domain.addresses import parse_address
-from sendonce.domain.subscribers import BadRow, SubscriberRow
+from sendonce.domain.people_columns import PeopleColumns, ReadChunk, plain_addresses
+from sendonce.domain.subscribers import BadRow
 from sendonce.errors import BadInput
 
 # Titles as exports write them, GetResponse's among them, in letters and digits only: «E-mail адрес» is
@@ -46,38 +48,34 @@ def read_subscribers(
     columns: Columns = MappingProxyType({}),
     encoding: str | None = None,
     progress: Callable[[int], None] | None = None,
-) -> Iterator[SubscriberRow | BadRow]:
+) -> Iterator[ReadChunk]:
     """The rows of a file whose first line names the columns. ``progress`` is told the bytes read so far.
 
-    Raises BadInput, when the first row is asked for, if there is no such file or no e-mail column.
+    Raises BadInput, when the first chunk is asked for, if there is no such file or no e-mail column.
     """
     try:
         with Path(path).open("rb") as binary:
             file = open_text(binary, str(path), encoding)
-            for number, row in enumerate(_rows(file, str(path), columns)):
-                yield row
-                if progress is not None and number % 1000 == 0 and binary.seekable():
+            for chunk in _chunks(file, str(path), columns):
+                if progress is not None and binary.seekable():
                     progress(binary.tell())
+                yield chunk
     except OSError as exc:
         raise BadInput(
             f"Cannot read {str(path)!r}: {exc.strerror}. Check the path and its permissions."
         ) from exc
 
 
-def _rows(file: TextIO, path: str, wanted: Columns) -> Iterator[SubscriberRow | BadRow]:
+def _chunks(file: TextIO, path: str, wanted: Columns) -> Iterator[ReadChunk]:
     records = CsvRecords(file)
     header = _header_line(records, path)
     delimiter = max(_DELIMITERS, key=re.sub(r'"[^"]*"', "", header).count)
     titles = next(csv.reader([header], delimiter=delimiter), [])
-    layout = _Layout.of(titles, wanted, path)
-    read = layout.reader(file.encoding)
-    for line, record in records.read(delimiter):
-        if isinstance(record, BadRecord):
-            yield BadRow(line, _shown(record.raw), str(record))
-        else:
-            row = read(line, record)
-            if row is not None:
-                yield row
+    layout = _Layout.of(titles, wanted, path, file.encoding)
+    for block in records.blocks(delimiter):
+        chunk = layout.take(block)
+        chunk.bad = sorted([*chunk.bad, *(BadRow(n, _shown(raw), reason) for n, raw, reason in block.bad)])
+        yield chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +86,10 @@ class _Layout:
     email: int
     name: int | None
     attributes: tuple[tuple[int, str], ...]
+    encoding: str
 
     @classmethod
-    def of(cls, header: list[str], wanted: Columns, path: str) -> _Layout:
+    def of(cls, header: list[str], wanted: Columns, path: str, encoding: str) -> _Layout:
         if len(header) > _MAX_COLUMNS:
             raise BadInput(f"{path!r} has {len(header)} columns, the limit is {_MAX_COLUMNS}.")
         chosen = {target: _column(header, title, path) for target, title in wanted.items()}
@@ -110,41 +109,69 @@ class _Layout:
         titles = ["" if n in (email, name) else title for n, title in enumerate(header)]
         for target, index in chosen.items():
             titles[index] = target
-        return cls(len(header), email, name, _attributes(titles))
+        return cls(len(header), email, name, _attributes(titles), encoding)
 
-    def reader(self, encoding: str) -> Callable[[int, list[str]], SubscriberRow | BadRow | None]:
-        """A function that makes a row of a record, or says why not; None for one with nothing in it."""
-        width, email, name, attributes = self.width, self.email, self.name, self.attributes
+    def take(self, block: Block) -> ReadChunk:
+        columns = list(zip(*block.records, strict=False))
+        even = len(columns) == self.width and all(len(record) == self.width for record in block.records)
+        if block.plain and even:
+            return self._take_columns(block, columns)
+        chunk = ReadChunk()
+        for line, cells in zip(block.lines, block.records, strict=True):
+            self._take_row(chunk, line, cells)
+        return chunk
 
-        def read(line: int, cells: list[str]) -> SubscriberRow | BadRow | None:
-            together = "".join(cells)
-            if not together or together.isspace():
-                return None
-            if len(cells) < width:
-                cells += [""] * (width - len(cells))
-            # isprintable() is false for all that is unfit for a letter, and for a few things that are fit.
-            fit = together.isprintable() and len(cells) == width and len(together) < MAX_LINE
-            reason = None if fit else self._objection(cells, together, encoding)
-            if reason is None:
-                try:
-                    address = parse_address(cells[email].strip())
-                except BadInput as exc:
-                    reason = str(exc)
-                else:
-                    called = cells[name].strip() if name is not None else ""
-                    values = {key: value for index, key in attributes if (value := cells[index].strip())}
-                    return SubscriberRow(line, address, called or None, values)
-            return BadRow(line, _shown(", ".join(cells)), reason)
+    def _take_columns(self, block: Block, columns: list[tuple[str, ...]]) -> ReadChunk:
+        """The usual case, column by column. What is not a plain address is looked at as a row."""
+        raws = [raw.strip() for raw in columns[self.email]]
+        emails, keys = plain_addresses(raws)
+        people = PeopleColumns(emails, keys, self._names(columns, len(raws)), self._values(block.records))
+        chunk = ReadChunk(list(block.lines), people)
+        if all(keys):
+            return chunk
+        chunk = ReadChunk(list(compress(block.lines, keys)), people.where([bool(key) for key in keys]))
+        for line, cells, key in zip(block.lines, block.records, keys, strict=True):
+            if not key:
+                self._take_row(chunk, line, cells)
+        return chunk
 
-        return read
+    def _names(self, columns: list[tuple[str, ...]], count: int) -> list[str | None]:
+        return [None] * count if self.name is None else [name.strip() or None for name in columns[self.name]]
 
-    def _objection(self, cells: list[str], together: str, encoding: str) -> str | None:
+    def _values(self, records: list[list[str]]) -> list[dict[str, str] | None]:
+        if not self.attributes:
+            return [None] * len(records)
+        return [self._values_of(cells) for cells in records]
+
+    def _values_of(self, cells: list[str]) -> dict[str, str]:
+        return {key: value for index, key in self.attributes if (value := cells[index].strip())}
+
+    def _take_row(self, chunk: ReadChunk, line: int, cells: list[str]) -> None:
+        """Add a record to what it belongs to; one with nothing in it belongs nowhere."""
+        together = "".join(cells)
+        if not together or together.isspace():
+            return
+        cells += [""] * (self.width - len(cells))
+        reason = self._objection(cells, together)
+        if reason is None:
+            try:
+                address = parse_address(cells[self.email].strip())
+            except BadInput as exc:
+                reason = str(exc)
+        if reason is not None:
+            chunk.bad.append(BadRow(line, _shown(", ".join(cells)), reason))
+            return
+        name = cells[self.name].strip() if self.name is not None else ""
+        chunk.lines.append(line)
+        chunk.people.append(address.text, address.key, name or None, self._values_of(cells))
+
+    def _objection(self, cells: list[str], together: str) -> str | None:
         if len(together) >= MAX_LINE:
             return f"the line has {MAX_LINE} characters or more"
         if "\x00" in together:
             return "it contains a NUL byte"
         if _NOT_TEXT.search(together):
-            shown = "UTF-8" if encoding.startswith("utf-8") else encoding
+            shown = "UTF-8" if self.encoding.startswith("utf-8") else self.encoding
             return f"it is not {shown}. Save the file as «CSV UTF-8», or give --encoding"
         control = _CONTROL.search(together)
         if control:
@@ -195,7 +222,7 @@ def _attributes(titles: list[str]) -> tuple[tuple[int, str], ...]:
 def _header_line(records: CsvRecords, path: str) -> str:
     try:
         header = records.header()
-    except BadRecord as exc:
+    except TooLong as exc:
         raise BadInput(f"{path!r} is not a list of subscribers: in its first line {exc}.") from exc
     if not header.strip():
         raise BadInput(f"{path!r} is empty. Its first line must name the columns, such as: email,name")
