@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import ExitStack
+import uuid
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 
 import uvloop
@@ -36,17 +37,27 @@ def run_worker(settings: Settings, store: Store, *, name: str, until_idle: bool)
 
 def run_tick(settings: Settings, store: Store, seconds: float) -> int:
     """Work until nothing is due or the time is over; how many letters were settled."""
-    return uvloop.run(tick(settings, store, seconds))
+    worker = _ticking_worker(settings, store)
+    return uvloop.run(_until_signal(worker, _work_for(worker, seconds)))
 
 
 async def tick(settings: Settings, store: Store, seconds: float) -> int:
-    worker = wiring.make_worker(settings, store, NullMetrics())
+    """The same inside a process that has a loop and signals of its own."""
+    return await _work_for(_ticking_worker(settings, store), seconds)
+
+
+def _ticking_worker(settings: Settings, store: Store) -> Worker:
+    # A name of its own: ticks may come one upon the other, and beside a worker of the same process.
+    return wiring.make_worker(settings, store, NullMetrics(), f"tick-{uuid.uuid4().hex[:12]}")
+
+
+async def _work_for(worker: Worker, seconds: float) -> int:
     ends = time.monotonic() + seconds
 
     async def over(worker: Worker) -> bool:
         return time.monotonic() > ends or await worker.idle()
 
-    return await _until_signal(worker, worker.run(over))
+    return await worker.run(over)
 
 
 def run_until_mailout_ends(settings: Settings, store: Store, mailout_id: str, *, silent: bool) -> None:
@@ -82,11 +93,18 @@ def _mailout_ends(
 
 
 async def _until_signal(worker: Worker, work: Coroutine[Any, Any, T]) -> T:
+    with _on_signal(worker.stop):
+        return await work
+
+
+@contextmanager
+def _on_signal(stop: Callable[[], None]) -> Iterator[None]:
+    """SIGTERM and Ctrl-C ask to stop; what is on the wire is waited for."""
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(name, worker.stop)
+        loop.add_signal_handler(name, stop)
     try:
-        return await work
+        yield
     finally:
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(name)
@@ -107,9 +125,8 @@ def run_service(settings: Settings, store: Store, *, with_worker: bool) -> None:
 
 
 async def _serve(settings: Settings, store: Store, *, with_worker: bool) -> None:
-    import uvicorn
-
-    from sendonce.entrypoints.http import create_app, server_config
+    from sendonce.entrypoints.http import create_app
+    from sendonce.entrypoints.http.server import bound_socket, quiet_server
 
     metrics = Metrics(store.jobs.count_by_state, lambda: queue_age(store))
     worker = wiring.make_worker(settings, store, metrics) if with_worker else None
@@ -118,21 +135,21 @@ async def _serve(settings: Settings, store: Store, *, with_worker: bool) -> None
         return {"settled": await tick(settings, store, seconds)}
 
     app = create_app(settings, store, metrics, tick=tick_for)
-    server = uvicorn.Server(server_config(app, settings.host, settings.port))
-    tasks = [asyncio.create_task(server.serve())]
-    if worker is not None:
-        tasks.append(asyncio.create_task(_work_beside(worker)))
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
+    listener = bound_socket(settings.host, settings.port)
+    server = quiet_server(app)
+
+    def stop() -> None:
         server.should_exit = True
         if worker is not None:
             worker.stop()
+
+    tasks: list[asyncio.Task[Any]] = [asyncio.create_task(server.serve([listener]))]
+    if worker is not None:
+        tasks.append(asyncio.create_task(worker.run()))
+    with _on_signal(stop):
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        stop()
         results = await asyncio.gather(*tasks, return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):
             raise result
-
-
-async def _work_beside(worker: Worker) -> None:
-    await worker.run()

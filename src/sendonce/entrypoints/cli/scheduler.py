@@ -1,6 +1,6 @@
 """sendonce scheduler: the duties that need no transport, for deployments that keep them apart from sending.
 
-Workers do all of this too. A scheduler beside them plans while they are busy or away, and buries those
+Workers do all of this too. A scheduler beside them goes on while they are busy or away, and buries those
 whose container is gone for good, as long as it sees their state directory. It sends nothing, canaries
 included, so settling doubt stays with the workers.
 """
@@ -11,9 +11,7 @@ import asyncio
 import logging
 import signal
 import threading
-import time
 import uuid
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from sendonce.entrypoints.cli.context import opened_store, ready_settings
@@ -21,12 +19,13 @@ from sendonce.errors import Unavailable
 
 if TYPE_CHECKING:
     from sendonce.adapters.wire_journal import StateDirectory
+    from sendonce.flows.work import Chore
     from sendonce.ports import Store
     from sendonce.settings import Settings
 
 log = logging.getLogger(__name__)
 
-ROUND_EVERY = 0.5
+PLAN_EVERY = 0.5
 
 
 def scheduler() -> None:
@@ -35,11 +34,13 @@ def scheduler() -> None:
 
     settings = ready_settings()
     with opened_store(settings) as store:
-        asyncio.run(Housekeeper(settings, store, wiring.state_directory(settings, store)).run())
+        chores = wiring.make_chores(settings, store)
+        keeper = Housekeeper(settings, store, wiring.state_directory(settings, store))
+        asyncio.run(keeper.run(chores))
 
 
 class Housekeeper:
-    """Goes round until SIGTERM or SIGINT; a database that does not answer is asked again later."""
+    """Does its rounds until SIGTERM or SIGINT."""
 
     def __init__(self, settings: Settings, store: Store, state: StateDirectory) -> None:
         from sendonce.flows.steward import Steward
@@ -48,35 +49,44 @@ class Housekeeper:
         self._state = state
         self._retry_after = settings.retry_base_seconds
         self._bury_every = settings.bury_interval_seconds
-        self._buried_at = float("-inf")
         self._leaving = threading.Event()  # a long planning run looks at it between two chunks
-        self._stopping = asyncio.Event()
         self._steward = Steward(store, f"scheduler-{uuid.uuid4()}", lambda: self._leaving.wait(0.005))
 
-    async def run(self) -> None:
+    async def run(self, chores: list[Chore]) -> None:
+        """Raises LedgerRolledBack for a database that nothing may be sent from."""
+        stopping = asyncio.Event()
         loop = asyncio.get_running_loop()
         for name in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(name, self.stop)
+            loop.add_signal_handler(name, stopping.set)
+        duties: list[Chore] = [(self._bury_every, self._bury), (PLAN_EVERY, self._plan), *chores]
+        tasks = [asyncio.create_task(_every(chore)) for chore in duties]
         log.info("the scheduler is at work")
-        while not self._stopping.is_set():
-            try:
-                await asyncio.to_thread(self.go_round)
-            except Unavailable as exc:
-                log.warning("a duty failed", extra={"fields": {"error": str(exc)}})
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), ROUND_EVERY)
-
-    def stop(self) -> None:
+        stopped = asyncio.create_task(stopping.wait())
+        await asyncio.wait([*tasks, stopped], return_when=asyncio.FIRST_COMPLETED)
         self._leaving.set()
-        self._stopping.set()
+        for task in (*tasks, stopped):
+            task.cancel()
+        for result in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(result, Exception):
+                raise result
 
-    def go_round(self) -> None:
-        """Raises LedgerRolledBack for a database that nothing may be sent from."""
+    def _bury(self) -> None:
         from sendonce.flows.bury import bury_the_dead
         from sendonce.flows.check_ledger import check_ledger
 
-        if time.monotonic() - self._buried_at >= self._bury_every:
-            check_ledger(self._store, self._state.highest_claim())
-            bury_the_dead(self._store, self._state, self._retry_after)
-            self._buried_at = time.monotonic()
+        check_ledger(self._store, self._state.highest_claim())
+        bury_the_dead(self._store, self._state, self._retry_after)
+
+    def _plan(self) -> None:
         self._steward.run()
+
+
+async def _every(chore: Chore) -> None:
+    """Do it again and again; what does not answer is asked again later."""
+    seconds, duty = chore
+    while True:
+        try:
+            await asyncio.to_thread(duty)
+        except Unavailable as exc:
+            log.warning("a duty failed", extra={"fields": {"error": str(exc)}})
+        await asyncio.sleep(seconds)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import uvicorn
 from starlette.types import ASGIApp
+
+from sendonce.errors import Unavailable
 
 # A server that does not let go of stuck connections could not be restarted.
 _GRACE_SECONDS = 8
@@ -31,3 +37,28 @@ def server_config(app: ASGIApp, host: str, port: int) -> uvicorn.Config:
         timeout_keep_alive=75,  # longer than a load balancer's 60 s, so that it is the one to hang up
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """The listening socket, or an error that says what to set."""
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as exc:
+        listener.close()
+        raise Unavailable(
+            f"Cannot listen on {host} port {port}: {exc.strerror}. Set HOST or PORT to what is free."
+        ) from exc
+    return listener
+
+
+def quiet_server(app: ASGIApp) -> uvicorn.Server:
+    """A server that leaves signals to its owner: a worker beside it must drain before the process ends."""
+    return _Quiet(server_config(app, "127.0.0.1", 0))
+
+
+class _Quiet(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
