@@ -58,7 +58,11 @@ class Stage:
         self.store.subscribers.upsert(DEFAULT_TENANT, people(numbers))
 
     def mailout(self) -> str:
-        return self.store.mailouts.create(DEFAULT_TENANT, NewMailout("news", "test", LETTER, draft=False)).id
+        return self.new_mailout().id
+
+    def new_mailout(self, **kwargs: Any) -> Mailout:
+        new = NewMailout(**{"name": "news", "source": "file", "letter": LETTER, **kwargs})
+        return self.store.mailouts.create(DEFAULT_TENANT, new)
 
     def started(self, recipients: int = 1) -> str:
         """A mailout that is being planned."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from sendonce.domain.jobs import JobState
-from sendonce.domain.mailouts import MailoutStatus, NewMailout, Phase
-from sendonce.domain.subscribers import DEFAULT_TENANT
+from sendonce.domain.mailouts import MailoutStatus, Phase
 from sendonce.domain.suppressions import EVERYBODY, SuppressionReason
 from tests.conformance.backdoor import pass_time
 from tests.conformance.stage import LETTER, Stage, address
@@ -19,8 +18,7 @@ def test_start_happens_once(stage: Stage) -> None:
 
 def test_a_draft_does_not_start(stage: Stage) -> None:
     """Only a ready mailout starts."""
-    draft = stage.store.mailouts.create(DEFAULT_TENANT, NewMailout("news", "test", LETTER, draft=True))
-    assert not stage.store.mailouts.start(draft.id)
+    assert not stage.store.mailouts.start(stage.new_mailout(draft=True).id)
 
 
 def test_one_job_a_recipient(stage: Stage) -> None:

@@ -216,6 +216,8 @@ class MemoryMailouts:
             entry.mailout = replace(entry.mailout, cancelled=True, reason="cancelled")
             if entry.mailout.started_at is None:
                 entry.mailout = replace(entry.mailout, status=MailoutStatus.FAILED, phase=Phase.OVER)
+            elif entry.mailout.phase == Phase.FETCHING:
+                entry.mailout = replace(entry.mailout, phase=Phase.RUNNING)
             self._state.audit.append(("operator", "cancel", mailout_id))
             return True
 

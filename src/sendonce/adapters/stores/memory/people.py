@@ -8,6 +8,7 @@ from datetime import datetime
 
 from sendonce.adapters.stores.memory.state import State
 from sendonce.domain.addresses import Address, suppression_key
+from sendonce.domain.people_columns import PeopleColumns
 from sendonce.domain.subscribers import ImportCounts, NewSubscriber, Subscriber, SubscriberStatus
 from sendonce.domain.suppressions import EVERYBODY, GRAVITY, Suppression, SuppressionReason
 
@@ -22,6 +23,18 @@ class MemorySubscribers:
             counts = ImportCounts(unchanged=len(people) - len(unique))
             for person in unique.values():
                 counts += self._upsert_one(tenant_id, person, now)
+            return counts
+
+    def import_people(
+        self, tenant_id: str, people: PeopleColumns, *, dry_run: bool = False
+    ) -> ImportCounts:
+        columns = zip(people.emails, people.keys, people.names, people.attributes, strict=True)
+        rows = [NewSubscriber(Address(text, key), name, values or {}) for text, key, name, values in columns]
+        with self._state.transaction():
+            before = dict(self._state.subscribers)
+            counts = self.upsert(tenant_id, rows)
+            if dry_run:
+                self._state.subscribers = before
             return counts
 
     def _upsert_one(self, tenant_id: str, person: NewSubscriber, now: datetime) -> ImportCounts:

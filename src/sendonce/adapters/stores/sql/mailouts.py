@@ -266,6 +266,9 @@ class SqlMailouts:
             open_states = ["draft", "ready", "sending"]
             update = mailouts.update().where(M.id == mailout_id, M.status.in_(open_states), ~M.cancelled)
             changed = tx.execute(update.values(cancelled=True, reason="cancelled", updated_at=now)).rowcount
+            # A letter that was not read yet need not be read any more: there is nothing to plan.
+            unread = mailouts.update().where(M.id == mailout_id, M.phase == "fetching", M.cancelled)
+            tx.execute(unread.values(phase="running"))
             unstarted = mailouts.update().where(M.id == mailout_id, M.started_at.is_(None), M.cancelled)
             tx.execute(unstarted.values(status="failed", phase="over"))
             if changed:

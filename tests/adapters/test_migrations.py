@@ -1,0 +1,163 @@
+"""The schema: what the migrations make is what the program reads, and a wrong one is refused with the fix."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from sendonce.adapters.stores.schema import HEAD, metadata
+from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.store import migration_config, open_store, schema_version, upgrade_schema
+from sendonce.errors import Refused, SchemaMismatch
+from tests.postgres import PostgresServer
+
+
+@contextmanager
+def database_at(url: str) -> Iterator[Database]:
+    with closing(Database(url)) as database:
+        yield database
+
+
+def set_version(url: str, version: str) -> None:
+    with database_at(url) as database, database.writing() as tx:
+        tx.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{version}'")
+
+
+@pytest.fixture(params=["sqlite_url", "postgres_url"])
+def url(request: pytest.FixtureRequest) -> str:
+    """A migrated database of each kind."""
+    return str(request.getfixturevalue(request.param))
+
+
+def test_the_migrations_make_the_schema(url: str) -> None:
+    """Column by column, what Alembic would still change is nothing."""
+    with database_at(url) as database, database.reading() as tx:
+        context = MigrationContext.configure(tx, opts={"compare_type": True})
+        assert compare_metadata(context, metadata) == []
+
+
+def test_the_program_knows_its_newest_migration() -> None:
+    """HEAD is compared at every start, without Alembic: it must be the newest script."""
+    scripts = ScriptDirectory.from_config(migration_config())
+    assert scripts.get_heads() == [HEAD]
+
+
+def test_a_schema_from_the_future_is_refused(url: str) -> None:
+    """An older program does not touch a newer database, and tells what to do; nor does its upgrade."""
+    set_version(url, "9999")
+    with pytest.raises(SchemaMismatch, match=r"schema 9999, newer than .* upgrade sendonce"):
+        open_store(url)
+    with database_at(url) as database, pytest.raises(SchemaMismatch, match=r"9999.* upgrade sendonce"):
+        upgrade_schema(database)
+
+
+def test_another_programs_schema_is_refused(url: str) -> None:
+    """A version that is no number of ours belongs to somebody else."""
+    set_version(url, "3f2a9c")
+    with pytest.raises(SchemaMismatch, match="3f2a9c"):
+        open_store(url)
+
+
+def test_postgres_is_upgraded_by_hand(empty_postgres_url: str) -> None:
+    """A shared database changes only when its owner says so: the error names the command."""
+    with pytest.raises(SchemaMismatch, match=rf"schema none, .* needs {HEAD}: run 'sendonce db upgrade'"):
+        open_store(empty_postgres_url)
+    with database_at(empty_postgres_url) as database:
+        assert upgrade_schema(database) is None
+    open_store(empty_postgres_url).close()
+
+
+def test_an_sqlite_file_is_made_on_the_way(tmp_path: Path) -> None:
+    """The default needs no command: folder, file and schema come with the first start."""
+    url = f"sqlite:///{tmp_path}/new/folder/sendonce.db"
+    with closing(open_store(url)) as store:
+        first = store.ledger.identity()
+    with closing(open_store(url)) as store:
+        assert store.ledger.identity() == first
+
+
+def test_upgrading_twice_is_fine(url: str) -> None:
+    """The second time there is nothing to do, and the ledger is the same one."""
+    with closing(open_store(url)) as store:
+        before = store.ledger.identity()
+        assert upgrade_schema(store.database) == HEAD
+        assert store.ledger.identity() == before
+
+
+def upgrade(url: str) -> str | None:
+    with database_at(url) as database:
+        upgrade_schema(database)
+        return schema_version(database)
+
+
+def test_two_upgrades_at_once_are_fine(empty_postgres_url: str) -> None:
+    """One waits for the other and finds the work done."""
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(upgrade, [empty_postgres_url] * 4)) == [HEAD] * 4
+
+
+def test_two_first_starts_on_one_file_are_fine(tmp_path: Path) -> None:
+    """A service and a worker that start together on no database make one ledger."""
+
+    def identity(_: int) -> str:
+        with closing(open_store(f"sqlite:///{tmp_path}/sendonce.db")) as store:
+            return store.ledger.identity().ledger_id
+
+    with ThreadPoolExecutor(4) as pool:
+        assert len(set(pool.map(identity, range(4)))) == 1
+
+
+@pytest.mark.parametrize("view", ["send_logs", "opt_out_registry"])
+def test_the_views_can_be_read(url: str, view: str) -> None:
+    """The names under which others know the same rows."""
+    with database_at(url) as database, database.reading() as tx:
+        assert tx.exec_driver_sql(f"SELECT * FROM {view}").fetchall() == []
+
+
+def test_sqlite_syncs_every_commit(sqlite_url: str) -> None:
+    """synchronous = FULL and WAL, on every connection."""
+    with database_at(sqlite_url) as database:
+        for _ in range(2):
+            with database.reading() as tx:
+                assert tx.exec_driver_sql("PRAGMA synchronous").scalar_one() == 2
+                assert tx.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "wal"
+            database.engine.dispose()
+
+
+def test_postgres_confirms_commits_after_they_are_safe(postgres_url: str) -> None:
+    """Also in a database whose owner turned synchronous_commit off."""
+    with database_at(postgres_url) as database, database.writing() as tx:
+        name = tx.exec_driver_sql("SELECT current_database()").scalar_one()
+        tx.exec_driver_sql(f"ALTER DATABASE {name} SET synchronous_commit = off")
+    with database_at(postgres_url) as database:
+        with database.reading() as tx:
+            assert tx.exec_driver_sql("SHOW synchronous_commit").scalar_one() == "off"
+        with database.writing() as tx:
+            assert tx.exec_driver_sql("SHOW synchronous_commit").scalar_one() == "on"
+
+
+@contextmanager
+def fsync_off(server: PostgresServer) -> Iterator[None]:
+    server.execute("ALTER SYSTEM SET fsync = off")
+    server.reload_until("SHOW fsync", "off")
+    try:
+        yield
+    finally:
+        server.execute("ALTER SYSTEM RESET fsync")
+        server.reload_until("SHOW fsync", "on")
+
+
+@pytest.mark.skipif("TEST_DATABASE_URL" in os.environ, reason="changes the server's own settings")
+def test_postgres_without_fsync_is_refused(postgres_url: str, postgres_server: PostgresServer) -> None:
+    """A server that forgets commits would make us send letters twice."""
+    with fsync_off(postgres_server), pytest.raises(Refused, match="fsync = off: turn it on"):
+        open_store(postgres_url)
+    open_store(postgres_url).close()

@@ -1,0 +1,345 @@
+"""The engine between a ledger and a transport, each rule on its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from sendonce.adapters.metrics import NullMetrics
+from sendonce.adapters.stores.memory import MemoryStore
+from sendonce.domain.jobs import ClaimedJob, ClaimRequest, Job, JobState, Settlement, Turn
+from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Outcome
+from sendonce.domain.pacing import Pacer, Unpaced, group_size
+from sendonce.domain.parcels import Parcel
+from sendonce.domain.retries import RetryPolicy
+from sendonce.domain.subscribers import DEFAULT_TENANT
+from sendonce.domain.suppressions import SuppressionReason
+from sendonce.errors import BadInput, LedgerRolledBack, StoreLost, Unavailable
+from sendonce.flows import send
+from sendonce.flows.send import STALE_AFTER, Sender, boot_time
+from sendonce.ports import Feed
+from tests.conformance.stage import Stage, address
+
+ANSWERED = Accepted("provider-1")
+
+
+@dataclass
+class Provider:
+    """A transport whose every letter is answered by ``answer``; ``before`` runs between take and wire."""
+
+    name: str = "ses"
+    answer: Callable[[Parcel], Outcome] = lambda _parcel: ANSWERED
+    before: Callable[[Parcel], Any] | None = None
+    latency: float = 0.0
+    got: list[str] = field(default_factory=list)
+
+    async def carry(self, feed: Feed, connections: int) -> None:
+        await asyncio.gather(*(self._lane(feed) for _ in range(connections)))
+
+    async def _lane(self, feed: Feed) -> None:
+        while (parcel := await feed.take()) is not None:
+            if self.before is not None:
+                await self.before(parcel)
+            if feed.wire(parcel):
+                self.got.append(parcel.recipient)
+                await asyncio.sleep(self.latency)
+                feed.settle(parcel, self.answer(parcel))
+
+    async def quota(self) -> None:
+        return None
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+@dataclass
+class Notebook:
+    """A wire journal in memory. ``broken`` makes it refuse."""
+
+    wired: list[tuple[str, int]] = field(default_factory=list)
+    replied: list[tuple[str, int]] = field(default_factory=list)
+    claims: list[int] = field(default_factory=list)
+    broken: bool = False
+
+    def wire(self, job_id: str, attempt: int) -> bool:
+        self.wired += [] if self.broken else [(job_id, attempt)]
+        return not self.broken
+
+    def reply(self, job_id: str, attempt: int, outcome: Outcome) -> None:
+        self.replied.append((job_id, attempt))
+
+    def claimed(self, claim_seq: int) -> None:
+        self.claims.append(claim_seq)
+
+
+class Troubled:
+    """A ledger with trouble: ``trouble`` sees each turn, before or after it is committed."""
+
+    def __init__(self, ledger: Any, trouble: Callable[[str, Sequence[Settlement], Any], None]) -> None:
+        self._ledger = ledger
+        self._trouble = trouble
+        self.turns: list[tuple[Sequence[Settlement], ClaimRequest | None]] = []
+
+    def turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> Turn:
+        self.turns.append((settlements, claim))
+        self._trouble("before", settlements, claim)
+        turn: Turn = self._ledger.turn(settlements, claim)
+        self._trouble("after", settlements, claim)
+        return turn
+
+
+@dataclass
+class Scene:
+    people: int = 3
+    connections: int = 1
+    batch_size: int = 50
+    pacer: Pacer | Unpaced = field(default_factory=Unpaced)
+    provider: Provider = field(default_factory=Provider)
+    journal: Notebook = field(default_factory=Notebook)
+    ledger: Any = None
+    build: Callable[[ClaimedJob, float], Parcel] | None = None
+
+    def __post_init__(self) -> None:
+        self.store = MemoryStore()
+        self.stage = Stage(self.store)  # type: ignore[arg-type,unused-ignore]
+        self.mailout = self.stage.running(self.people)
+        self.worker = self.stage.worker()
+
+    def play(self, until: Callable[[], bool] | None = None, seconds: float = 5.0) -> Sender:
+        """Run a sender until nothing is due (or ``until`` is true), and stop it."""
+        return asyncio.run(self._play(until or self._all_settled, seconds))
+
+    async def _play(self, until: Callable[[], bool], seconds: float) -> Sender:
+        sender = Sender(
+            worker_id=self.worker,
+            ledger=self.ledger or self.store.ledger,
+            transport=self.provider,
+            journal=self.journal,
+            pacer=self.pacer,
+            build=self.build or parcel_of,
+            load=lambda _jobs: None,
+            retry=RetryPolicy(),
+            meter=NullMetrics(),
+            connections=self.connections,
+            batch_size=self.batch_size,
+        )
+        self.sender = sender
+        running = asyncio.create_task(sender.run())
+        async with asyncio.timeout(seconds):
+            while not until() and not running.done():
+                await asyncio.sleep(0.005)
+        sender.stop()
+        await running
+        return sender
+
+    def _all_settled(self) -> bool:
+        books = self.store.jobs.books(self.mailout)
+        return books.open == 0
+
+    def states(self) -> dict[str, int]:
+        return {state: count for state, count in self.store.jobs.count_by_state().items() if count}
+
+    def jobs(self) -> Sequence[Job]:
+        return self.store.jobs.list()
+
+
+def parcel_of(job: ClaimedJob, taken: float) -> Parcel:
+    return Parcel(job.id, job.attempt, "a@b.c", job.recipient, b"", datetime.now(UTC), taken, job.tries)
+
+
+@pytest.mark.parametrize(
+    ("rate", "group"), [(0.5, 1), (6, 1), (14, 3), (100, 25), (200, 50), (1000, 50), (1e9, 50)]
+)
+def test_a_group_is_a_quarter_of_a_second(rate: float, group: int) -> None:
+    assert group_size(rate, batch_size=50) == group
+
+
+def test_every_letter_is_journaled_before_it_leaves_and_settled_after() -> None:
+    scene = Scene(people=20, connections=4)
+    scene.play()
+    assert scene.states() == {JobState.SENT: 20}
+    assert sorted(scene.provider.got) == sorted({address(n).text for n in range(20)})
+    assert len(scene.journal.wired) == len(scene.journal.replied) == 20
+
+
+@pytest.mark.parametrize("rate", [14, 100])
+def test_at_most_two_groups_are_claimed(rate: int) -> None:
+    scene = Scene(people=400, connections=8, pacer=Pacer(rate, 0.0), provider=Provider(latency=0.3))
+    seen = []
+
+    def enough() -> bool:
+        seen.append(scene.states().get(JobState.SENDING, 0))
+        return len(scene.provider.got) > 2 * group_size(rate, 50)
+
+    scene.play(until=enough)
+    assert 0 < max(seen) <= 2 * group_size(rate, 50)
+
+
+def test_a_claim_older_than_a_second_is_given_back_and_its_suppression_is_seen() -> None:
+    """The one-second promise: who unsubscribes while a letter waits for the wire gets none."""
+    scene = Scene(people=1)
+
+    async def dawdle(_parcel: Parcel) -> None:
+        if not scene.journal.wired and scene.states().get(JobState.SKIPPED) is None:
+            scene.store.suppressions.add(DEFAULT_TENANT, address(0), SuppressionReason.UNSUBSCRIBED)
+            await asyncio.sleep(STALE_AFTER + 0.1)
+
+    scene.provider.before = dawdle
+    scene.play()
+    assert scene.provider.got == []
+    assert scene.states() == {JobState.SKIPPED: 1}
+
+
+def test_a_letter_that_cannot_be_journaled_is_not_sent() -> None:
+    scene = Scene(people=2, journal=Notebook(broken=True))
+    scene.play(until=lambda: any(job.code == "no_journal" for job in scene.jobs()))
+    assert scene.provider.got == []
+    assert scene.states() == {JobState.SCHEDULED: 2}
+
+
+def test_a_broken_journal_does_not_make_the_ledger_spin() -> None:
+    """Claiming and giving back as fast as it goes would fill what is left of the disk."""
+    scene = Scene(people=1, journal=Notebook(broken=True))
+    with pytest.raises(TimeoutError):
+        scene.play(until=lambda: any(job.attempt > 2 for job in scene.jobs()), seconds=1.5)
+
+
+def test_nothing_is_sent_on_a_claim_whose_commit_is_unknown() -> None:
+    """It is looked up by its token; each letter leaves once."""
+    scene = Scene(people=3)
+    lost: list[str] = []
+
+    def trouble(when: str, _settlements: Sequence[Settlement], claim: ClaimRequest | None) -> None:
+        if when == "after" and claim is not None and not lost:
+            lost.append(claim.token)
+            assert scene.provider.got == []
+            raise StoreLost("The reply to COMMIT was lost.")
+
+    scene.ledger = Troubled(scene.store.ledger, trouble)
+    scene.play()
+    asked_again = [claim for _, claim in scene.ledger.turns if claim is not None and claim.retry]
+    assert asked_again[0].token == lost[0]
+    assert sorted(scene.provider.got) == [address(n).text for n in range(3)]
+    assert scene.states() == {JobState.SENT: 3}
+
+
+def test_a_settle_is_retried_and_the_letter_is_not() -> None:
+    scene = Scene(people=2)
+    refusals = iter(range(3))
+
+    def trouble(when: str, settlements: Sequence[Settlement], _claim: Any) -> None:
+        if when == "before" and settlements and next(refusals, None) is not None:
+            raise Unavailable("The database is away.")
+
+    scene.ledger = Troubled(scene.store.ledger, trouble)
+    scene.play()
+    assert sorted(scene.provider.got) == [address(0).text, address(1).text]
+    assert scene.states() == {JobState.SENT: 2}
+
+
+def test_a_settle_that_was_committed_unknown_to_us_changes_nothing_the_second_time() -> None:
+    scene = Scene(people=1)
+    lost: list[bool] = []
+
+    def trouble(when: str, settlements: Sequence[Settlement], _claim: Any) -> None:
+        if when == "after" and settlements and not lost:
+            lost.append(True)
+            raise StoreLost("The reply to COMMIT was lost.")
+
+    scene.ledger = Troubled(scene.store.ledger, trouble)
+    scene.play()
+    assert scene.provider.got == [address(0).text]
+    assert scene.states() == {JobState.SENT: 1}
+    assert scene.store.jobs.books(scene.mailout).duplicates == 0
+
+
+def test_a_claim_number_that_falls_stops_everything() -> None:
+    """The database was restored under a running worker: nothing of the new claim leaves."""
+    scene = Scene(people=4, batch_size=1, provider=Provider(latency=0.02))
+
+    class Restored(Troubled):
+        def turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> Turn:
+            turn = super().turn(settlements, claim)
+            restored = len(self.turns) > 2 and turn.claimed
+            return Turn(turn.claimed, 1, turn.settled, turn.skipped) if restored else turn
+
+    scene.ledger = Restored(scene.store.ledger, lambda *_: None)
+    with pytest.raises(LedgerRolledBack, match="restored"):
+        scene.play()
+    assert len(scene.provider.got) <= 2
+    assert scene.states().get(JobState.SENDING, 0) >= 1
+
+
+def test_no_letter_leaves_on_permits_whose_lease_ran_out() -> None:
+    scene = Scene(people=3)
+
+    async def lapse(_parcel: Parcel) -> None:
+        scene.sender.permits_until = boot_time() - 0.001
+
+    scene.provider.before = lapse
+    scene.play(until=lambda: any(job.code == "released" for job in scene.jobs()))
+    assert scene.provider.got == []
+    assert scene.states() == {JobState.SCHEDULED: 3}
+
+
+def test_a_field_that_cannot_stand_in_a_letter_fails_this_letter_only() -> None:
+    def build(job: ClaimedJob, taken: float) -> Parcel:
+        if job.recipient == address(1).text:
+            raise BadInput("The name has a line end in it.")
+        return parcel_of(job, taken)
+
+    scene = Scene(people=3, build=build)
+    scene.play()
+    assert scene.states() == {JobState.SENT: 2, JobState.FAILED: 1}
+    (failed,) = [job for job in scene.jobs() if job.state == JobState.FAILED]
+    assert failed.reason == "The name has a line end in it."
+
+
+def test_a_throttled_letter_rests_the_transport_and_uses_up_no_try() -> None:
+    answers = iter([Deferred("429", "slow down", 0.2, throttle=True)])
+    scene = Scene(people=2, provider=Provider(answer=lambda _parcel: next(answers, ANSWERED)))
+    scene.play()
+    assert scene.states() == {JobState.SENT: 2}
+    assert [job.tries for job in scene.jobs()] == [0, 0]
+    assert len(scene.provider.got) == 3
+
+
+def test_a_lost_reply_is_in_doubt_by_the_workers_own_word() -> None:
+    scene = Scene(people=1, provider=Provider(answer=lambda _parcel: InDoubt("no answer")))
+    scene.play(until=lambda: JobState.IN_DOUBT in scene.states())
+    (job,) = scene.jobs()
+    assert (job.state, job.death_proof) == (JobState.IN_DOUBT, "the worker's own word")
+    assert len(scene.provider.got) == 1
+
+
+def test_a_provider_that_hangs_at_the_stop_leaves_its_own_letters_in_doubt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(send, "DRAIN_SECONDS", 0.3)
+
+    class Hanging(Provider):
+        async def _lane(self, feed: Feed) -> None:
+            while (parcel := await feed.take()) is not None:
+                if feed.wire(parcel):
+                    self.got.append(parcel.recipient)
+                    try:
+                        await asyncio.sleep(3600)
+                    finally:
+                        feed.settle(parcel, InDoubt("stopped before the answer"))
+
+    scene = Scene(people=20, connections=2, provider=Hanging())
+    scene.play(until=lambda: len(scene.provider.got) == 2)
+    assert scene.states() == {JobState.IN_DOUBT: 2, JobState.SCHEDULED: 18}
+
+
+def test_stopping_gives_back_what_has_not_left() -> None:
+    scene = Scene(people=100, connections=2, provider=Provider(latency=0.05))
+    scene.play(until=lambda: len(scene.provider.got) >= 4)
+    states = scene.states()
+    assert set(states) == {JobState.SENT, JobState.SCHEDULED}
+    assert states[JobState.SENT] == len(scene.provider.got)
