@@ -25,7 +25,7 @@ MASK = "••••"
 # Half surrogates are what Python makes of bytes in the environment that are not UTF-8.
 _UNFIT_FOR_A_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]+")
-_TOPIC_ARN = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]{1,256}")
+_TOPIC_ARN = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}")
 _AFTER_SCHEME = re.compile(
     r"([^@/?#]*@)?(\[[0-9A-Fa-f:.]+\]|[^@/?#:\[\]]*)(:[0-9]{1,5})?(/[^@#?]*)?(\?[^#]*)?"
 )

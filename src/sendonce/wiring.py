@@ -124,6 +124,7 @@ def make_worker(settings: Settings, store: Store, meter: Meter, name: str = "") 
     from sendonce.adapters.transports.ses import SesTransport
     from sendonce.flows.resolve_doubts import DoubtPolicy
     from sendonce.flows.work import Worker, WorkOptions
+    from sendonce.wiring_events import make_event_puller
 
     arm_failpoint(settings)
     transport = make_transport(settings)
@@ -150,6 +151,7 @@ def make_worker(settings: Settings, store: Store, meter: Meter, name: str = "") 
         options=options,
         meter=meter,
         chores=make_chores(settings, store),
+        puller=make_event_puller(settings, store, meter),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -30,7 +30,7 @@ from sendonce.settings import DECLARED, Settings
 
 if TYPE_CHECKING:
     from sendonce.adapters.doctor.ses_reader import SesReader
-    from sendonce.ports import Store
+    from sendonce.ports import LetterSource, Store
 
 
 async def run_doctor(settings: Settings, mailout_id: str | None = None) -> list[Check]:
@@ -43,8 +43,7 @@ async def run_doctor(settings: Settings, mailout_id: str | None = None) -> list[
 
 
 def _probes(settings: Settings, door: StoreDoor, mailout_id: str | None) -> Sequence[Probe]:
-    configuration = _configuration(settings)
-    audience = Audience(door)
+    configuration = configuration_of(settings)
     leaves = configuration.leaves
 
     def look(store: Store) -> None:
@@ -64,8 +63,14 @@ def _probes(settings: Settings, door: StoreDoor, mailout_id: str | None) -> Sequ
             probes.append(_Foregone("transport", str(exc)))
     probes += [UnsubscribeProbe(settings.app_base_url, leaves=leaves)]
     probes += [
-        LetterProbe(door, audience, lambda: wiring.message_settings(settings), mailout_id, leaves=leaves),
-        AudienceProbe(audience, needed=mailout_id is not None),
+        LetterProbe(
+            door,
+            lambda: wiring.message_settings(settings),
+            lambda store: _letter_sources(settings, store),
+            mailout_id,
+            leaves=leaves,
+        ),
+        AudienceProbe(Audience(door), needed=mailout_id is not None),
     ]
     return probes
 
@@ -81,7 +86,7 @@ class _Foregone:
         return [stop(self.name, self.what, "Correct the settings that it names.")]
 
 
-def _configuration(settings: Settings) -> Configuration:
+def configuration_of(settings: Settings) -> Configuration:
     return Configuration(
         transport=settings.transport,
         missing=_missing(settings),
@@ -132,6 +137,16 @@ def _folders(settings: Settings) -> list[Path]:
         file = settings.database_url.partition("?")[0].removeprefix("sqlite:///")
         folders.append(Path(file).parent)
     return [*folders, settings.maildir_path] if settings.transport == "maildir" else folders
+
+
+def _letter_sources(settings: Settings, store: Store) -> Mapping[str, LetterSource]:
+    if not settings.notion_token:
+        return {}
+    from sendonce.adapters.sources.notion import NotionLetters
+
+    client, (letters, _) = wiring.notion_client(settings), wiring.notion_names(settings)
+    table = settings.notion_letters_id
+    return {"notion": NotionLetters(client, store.assets, settings.app_base_url, table, letters)}
 
 
 def _transport_probes(settings: Settings, door: StoreDoor, *, leaves: bool) -> list[Probe]:

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -34,6 +34,7 @@ from sendonce.ports import Graveyard, Journal, Meter, Store, Transport
 log = logging.getLogger(__name__)
 
 PLAN_EVERY = 0.5
+PULL_EVERY = 1.0
 RENEW_EVERY = 1.0
 # A letter that waits for a deferral this short is worth staying for.
 SHORT_WAIT = timedelta(seconds=10)
@@ -49,6 +50,12 @@ class OwnJournal(Journal, Protocol):
     highest_claim: int
 
     def close(self, *, settled: bool) -> None: ...
+
+
+class Puller(Protocol):
+    """Fetches delivery events from a queue; waits there for a while if there are none."""
+
+    async def run_once(self) -> None: ...
 
 
 class StateKeeper(Graveyard, Protocol):
@@ -91,9 +98,11 @@ class Worker:
         options: WorkOptions,
         meter: Meter,
         chores: Sequence[Chore] = (),
+        puller: Puller | None = None,
     ) -> None:
         self._store = store
         self._chores = chores
+        self._puller = puller
         self._transport = transport
         self._witness = witness
         self._state = state
@@ -197,6 +206,8 @@ class Worker:
         duties += [
             asyncio.create_task(self._every(every, _in_thread(chore))) for every, chore in self._chores
         ]
+        if self._puller is not None:
+            duties.append(asyncio.create_task(self._every(PULL_EVERY, self._puller.run_once)))
         if until is not None:
             duties.append(asyncio.create_task(self._watch(until)))
         stopping = asyncio.create_task(self._stopping.wait())
@@ -262,12 +273,17 @@ class Worker:
         if self._clock.trusts(time.time(), boot_time()):
             return
         self._no_absence_before = boot_time() + self._options.doubts.quiet.total_seconds()
-        if self._witness is not None:
-            second = (await self._witness.server_time()).timestamp()
-        else:
-            second = (await asyncio.to_thread(self._store.ledger.now)).timestamp()
-        agreed = self._clock.agree(time.time(), boot_time(), second)
+        try:
+            second = await self._second_clock()
+            agreed = self._clock.agree(time.time(), boot_time(), second.timestamp())
+        except Unavailable:
+            agreed = False  # a provider may refuse even to talk to us: our signature's date is off
         log.warning("the clock jumped", extra={"fields": {"second_clock_agrees": agreed}})
+
+    async def _second_clock(self) -> datetime:
+        if self._witness is not None:
+            return await self._witness.server_time()
+        return await asyncio.to_thread(self._store.ledger.now)
 
     # -- questions -----------------------------------------------------------------------------
 

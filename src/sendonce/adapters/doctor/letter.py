@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 
-from sendonce.adapters.doctor.audience import Audience, Sample
 from sendonce.adapters.doctor.letter_links import links_check
 from sendonce.adapters.doctor.machine import StoreDoor
 from sendonce.adapters.doctor.waiting import in_own_thread
-from sendonce.domain.checks import Check, count_of, ok, stop, warning
+from sendonce.domain.checks import Check, count_of, listed, ok, stop, warning
 from sendonce.domain.letters import Letter, MessageSettings, unsubscribe_prefix
 from sendonce.domain.mailouts import Mailout, MailoutStatus
 from sendonce.domain.message import CompiledLetter, compile_letter
 from sendonce.domain.rendering import GMAIL_CUTS_AT
 from sendonce.domain.tokens import read_token
-from sendonce.errors import BadInput, BadSetting
-from sendonce.ports import Store
+from sendonce.errors import BadInput, BadSetting, NotFound, Refused, Unavailable
+from sendonce.ports import LetterSource, Store
 
 _JOB = "01900000-0000-7000-8000-000000000000"
 _SAMPLE = Letter("A letter of the doctor", "", "<p>Good day</p>", "Good day")
 _SIZE_WARNS = 90_000
+_READ_WITHIN = 7.0
+_MEND = "Mend the letter where it was written; a file becomes a mailout anew."
 _ONE_CLICK = "List-Unsubscribe=One-Click"
 
 
@@ -37,22 +38,25 @@ class _Subject:
 
 
 class LetterProbe:
-    """``leaves``: letters leave this machine, so a link to it leads nowhere."""
+    """``sources`` are where letters that were not read yet lie, by the name that mailouts carry.
+
+    ``leaves``: letters leave this machine, so a link to it leads nowhere.
+    """
 
     name = "letter"
 
     def __init__(
         self,
         door: StoreDoor,
-        audience: Audience,
         message_settings: Callable[[], MessageSettings],
+        sources: Callable[[Store], Mapping[str, LetterSource]],
         mailout_id: str | None,
         *,
         leaves: bool,
     ) -> None:
         self._door = door
-        self._audience = audience
         self._message_settings = message_settings
+        self._sources = sources
         self._mailout_id = mailout_id
         self._leaves = leaves
 
@@ -64,34 +68,45 @@ class LetterProbe:
         store = await self._door.get_or_none()
         if store is None:
             return []
-        subject = await in_own_thread(lambda: self._find(store))
-        if subject is None:
-            what = f"There is no mailout {self._mailout_id}."
-            return [stop("mailout", what, "'sendonce mailout list' shows what there is.")]
-        checks = [_status(subject.mailout)] if subject.mailout else []
         try:
-            compiled = compile_letter(subject.letter, settings, self._mailout_id or "doctor")
-            message = _built(compiled, settings)
-        except BadInput as exc:
-            return [*checks, stop("letter", str(exc), "Correct the letter and create the mailout anew.")]
-        checks.append(unsubscribe_check(message, settings, leaves=self._leaves))
-        if subject.mailout is not None:
-            checks += [size_check(message), text_check(message)]
-            checks.append(links_check(subject.letter.html, settings.base_url, leaves=self._leaves))
-            checks += await self._variables(compiled)
-        return checks
+            async with asyncio.timeout(_READ_WITHIN):
+                subject = await in_own_thread(lambda: self._find(store))
+        except (TimeoutError, Unavailable) as exc:
+            what = f"The letter cannot be read from its page now: {str(exc) or 'no answer in time'}."
+            return [warning("letter", what, "Try again: a mailout that is started waits for its page.")]
+        except (BadInput, Refused) as exc:
+            return [stop("letter", str(exc), _MEND)]
+        except NotFound as exc:
+            return [stop("mailout", str(exc), "'sendonce mailout list' shows what there is.")]
+        return await in_own_thread(lambda: self._judge(store, settings, subject))
 
-    def _find(self, store: Store) -> _Subject | None:
+    def _find(self, store: Store) -> _Subject:
         if self._mailout_id is None:
             return _Subject(_SAMPLE, None)
         mailout = store.mailouts.get(self._mailout_id)
-        return _Subject(store.mailouts.letter(mailout.id), mailout) if mailout else None
+        if mailout is None:
+            raise NotFound(f"There is no mailout {self._mailout_id}.")
+        if mailout.letter_id is not None:
+            return _Subject(store.mailouts.letter(mailout.id), mailout)
+        source = self._sources(store).get(mailout.source)
+        if source is None or mailout.source_id is None:
+            raise BadInput(f"Letters from {mailout.source!r} cannot be read here: set NOTION_TOKEN.")
+        return _Subject(source.fetch(mailout.source_id).letter, mailout)
 
-    async def _variables(self, compiled: CompiledLetter) -> list[Check]:
-        sample = await self._audience.sample()
-        if sample is None or not sample.people:
-            return []
-        return [await in_own_thread(lambda: variables_check(compiled, sample))]
+    def _judge(self, store: Store, settings: MessageSettings, subject: _Subject) -> list[Check]:
+        letter, mailout = subject.letter, subject.mailout
+        checks = [_status(mailout)] if mailout else []
+        try:
+            compiled = compile_letter(letter, settings, self._mailout_id or "doctor")
+            message = _built(compiled, settings)
+        except BadInput as exc:
+            return [*checks, stop("letter", str(exc), _MEND)]
+        checks.append(unsubscribe_check(message, settings, leaves=self._leaves))
+        if mailout is not None:
+            checks += [size_check(message, letter), text_check(message)]
+            checks.append(links_check(letter.html, settings.base_url, leaves=self._leaves))
+            checks.append(variables_check(store, mailout, compiled))
+        return checks
 
 
 def _status(mailout: Mailout) -> Check:
@@ -137,9 +152,10 @@ def unsubscribe_check(message: EmailMessage, settings: MessageSettings, *, leave
     return stop(name, what, fix) if leaves else warning(name, what, fix)
 
 
-def size_check(message: EmailMessage) -> Check:
+def size_check(message: EmailMessage, letter: Letter) -> Check:
+    """As the recipient gets it; the start of a mailout reckons with a footer of a thousand bytes."""
     name = "letter.size"
-    size = len(_part(message, "html").encode())
+    size = max(len(_part(message, "html").encode()), len(letter.html.encode("utf-8", "replace")) + 1_000)
     what = f"The HTML of the letter has {size / 1000:.0f} KB."
     fix = "Make it shorter, and take what is pasted from an office program through plain text first."
     if size > GMAIL_CUTS_AT:
@@ -165,18 +181,19 @@ def _part(message: EmailMessage, kind: str) -> str:
     return content
 
 
-def variables_check(compiled: CompiledLetter, sample: Sample) -> Check:
+def variables_check(store: Store, mailout: Mailout, compiled: CompiledLetter) -> Check:
+    """Only variables without a fallback of their own are looked up."""
     name = "letter.variables"
-    lacking: Counter[str] = Counter()
-    for person in sample.people:
-        fields = {**person.attributes, **({"name": person.name} if person.name else {})}
-        lacking.update(compiled.missing(fields))
-    if not lacking:
-        return ok(name, f"Every variable of the letter has a value {sample.of_whom}.")
-    shown = ", ".join(f"{variable} for {number}" for variable, number in lacking.most_common(5))
-    first = lacking.most_common(1)[0][0]
+    needed = compiled.missing({})
+    if not needed or mailout.audience is not None:
+        return ok(name, "The letter needs no values of its readers, or has fallbacks for them.")
+    lacking = {variable: store.subscribers.count_lacking(mailout.tenant_id, variable) for variable in needed}
+    shown = [f"{variable} for {number}" for variable, number in lacking.items() if number]
+    if not shown:
+        return ok(name, f"Every active subscriber has {listed(needed)}.")
+    first = next(variable for variable, number in lacking.items() if number)
     return stop(
         name,
-        f"Variables without a value {sample.of_whom}: {shown}.",
+        f"Active subscribers without a value: {listed(shown)}.",
         f'Give it a fallback in the letter, {{{{ {first} | default: "…" }}}}, or import the missing values.',
     )

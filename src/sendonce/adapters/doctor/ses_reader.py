@@ -7,6 +7,7 @@ SES allows some of these calls once a second, so they go one after the other, ea
 from __future__ import annotations
 
 import asyncio
+import ssl
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -120,11 +121,7 @@ class SesReader:
         return request_bytes("GET", path, headers | signature, b"")
 
     async def _exchange(self, request: bytes) -> Response:
-        tls = None
-        if self._endpoint.secure:
-            import ssl
-
-            tls = ssl.create_default_context()
+        tls = ssl.create_default_context() if self._endpoint.secure else None
         connection = await Connection.connect(self._endpoint, tls, _CONNECT_WITHIN)
         try:
             return await connection.send(request, _ANSWER_WITHIN)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -29,7 +30,7 @@ async def in_own_thread(work: Callable[[], T]) -> T:
             result = work()
         except Exception as exc:  # noqa: BLE001 - whatever it is, it belongs to who asked for the work
             error = exc
-        if not loop.is_closed():
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(tell, result, error)
 
     threading.Thread(target=run, daemon=True, name="doctor").start()

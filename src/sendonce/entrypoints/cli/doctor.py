@@ -52,8 +52,8 @@ def _print(checks: list[Check]) -> None:
 
     console = Console(soft_wrap=True, highlight=False)
     for check in checks:
-        verdict = Text(f"{check.verdict:<8}", style=_COLOURS[check.verdict])
-        console.print(verdict, Text(_printable(f"{check.name}: {check.what}")))
+        coloured = Text(f"{check.verdict:<8}", style=_COLOURS[check.verdict])
+        console.print(coloured, Text(_printable(f"{check.name}: {check.what}")))
         if check.fix:
             console.print(Text(_printable(f"         → {check.fix}")))
     counts = Counter(check.verdict for check in checks)

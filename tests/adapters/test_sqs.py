@@ -1,0 +1,325 @@
+"""Events fetched from SQS: what is believed, what is recorded, and what is deleted when."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import logging
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.x509.oid import NameOID
+
+from sendonce.adapters.aws.credentials import Credentials, StaticCredentials
+from sendonce.adapters.doctor.queue import QueueProbe
+from sendonce.adapters.events.sns import SnsMessage, SnsVerifier
+from sendonce.adapters.events.sqs import SnsEnvelopes, SqsQueue, SqsSettings
+from sendonce.adapters.metrics import Metrics, NullMetrics
+from sendonce.adapters.stores.memory import MemoryStore
+from sendonce.domain.checks import Verdict
+from sendonce.domain.events import DeliveryEvent, EventVerdict
+from sendonce.domain.jobs import JobState
+from sendonce.errors import BadInput, Unavailable
+from sendonce.flows.pull_events import EventPuller
+from sendonce.ports import Events
+from sendonce.settings import load_settings
+from sendonce.wiring_events import make_event_puller
+from tests.adapters.doctor_stage import ask
+from tests.adapters.sqs_server import ACCESS_KEY, SECRET_KEY, SqsServer
+from tests.conformance.stage import Stage
+
+TOPIC = "arn:aws:sns:eu-central-1:123456789012:ses-events"
+CERTIFICATE = f"https://sns.eu-central-1.amazonaws.com/SimpleNotificationService-{'0af9' * 8}.pem"
+KEY = rsa.generate_private_key(65537, 2048)
+STRANGER = rsa.generate_private_key(65537, 2048)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "sns.amazonaws.com")])
+    now = datetime.now(UTC)
+    builder = x509.CertificateBuilder(name, name, KEY.public_key(), x509.random_serial_number())
+    builder = builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+    file = tmp_path_factory.mktemp("sns") / "sns.pem"
+    file.write_bytes(builder.sign(KEY, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+    return file
+
+
+@pytest.fixture
+def sqs() -> Iterator[SqsServer]:
+    with SqsServer() as server:
+        yield server
+
+
+def signed(message: str, kind: str = "Notification", key: rsa.RSAPrivateKey = KEY) -> dict[str, str]:
+    fields = {
+        "Type": kind,
+        "MessageId": str(uuid4()),
+        "TopicArn": TOPIC,
+        "Message": message,
+        "Timestamp": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z"),
+    }
+    if kind != "Notification":
+        fields |= {"Token": "a-token", "SubscribeURL": "http://127.0.0.1:1/never"}
+    text = "".join(f"{name}\n{fields[name]}\n" for name in sorted(fields))
+    signature = base64.b64encode(key.sign(text.encode(), padding.PKCS1v15(), hashes.SHA256())).decode()
+    return fields | {"SignatureVersion": "2", "SigningCertURL": CERTIFICATE, "Signature": signature}
+
+
+def event(job: str, name: str = "Send", attempt: int = 1) -> str:
+    mail = {
+        "timestamp": "2026-03-04T05:06:07.000Z",
+        "messageId": f"mid-{job}-{attempt}",
+        "destination": ["user0000@example.com"],
+        "tags": {"job": [job], "attempt": [str(attempt)]},
+    }
+    return json.dumps({"eventType": name, "mail": mail, name.lower(): {}})
+
+
+class Desk:
+    """A job that is on its way, and a puller that may learn what became of it."""
+
+    def __init__(self, sqs: SqsServer, certificate: Path, events: Events | None = None) -> None:
+        self.store = MemoryStore()
+        self.stage = Stage(self.store)
+        self.stage.running()
+        self.job = self.stage.claim_one()
+        self.confirmed: list[SnsMessage] = []
+        self.queue = queue_of(sqs)
+        verifier = SnsVerifier(frozenset({TOPIC}), certificate)
+        reader = SnsEnvelopes(verifier, self.confirmed.append)
+        self.puller = EventPuller(self.queue, reader, events or self.store.events, NullMetrics())
+
+    def pull(self) -> None:
+        try:
+            asyncio.run(self.puller.run_once())
+        finally:
+            self.queue.close()
+
+    @property
+    def state(self) -> JobState:
+        return self.stage.state(self.job)
+
+
+def queue_of(sqs: SqsServer, secret: str = SECRET_KEY, wait: int = 0, url: str | None = None) -> SqsQueue:
+    credentials = StaticCredentials(Credentials(ACCESS_KEY, secret))
+    return SqsQueue(SqsSettings(url or sqs.queue_url, "eu-central-1", credentials, wait))
+
+
+@pytest.fixture
+def desk(sqs: SqsServer, certificate: Path) -> Desk:
+    return Desk(sqs, certificate)
+
+
+def test_an_event_in_the_queue_settles_its_job_and_is_deleted(sqs: SqsServer, desk: Desk) -> None:
+    """The queue is emptied, however many groups of ten that takes, over one connection."""
+    sqs.put(*(signed(event(str(uuid4()))) for _ in range(24)), signed(event(desk.job.id)))
+    desk.pull()
+    assert (desk.state, sqs.left) == (JobState.SENT, 0)
+    assert sqs.calls == ["ReceiveMessage", "DeleteMessageBatch"] * 3 + ["ReceiveMessage"]
+
+
+def test_a_message_that_comes_twice_changes_nothing(sqs: SqsServer, desk: Desk) -> None:
+    """SQS promises at least once, no more."""
+    message = signed(event(desk.job.id))
+    sqs.put(message, message)
+    desk.pull()
+    assert (desk.state, sqs.left, len(desk.store.events.all())) == (JobState.SENT, 0, 1)
+
+
+class _Broken:
+    """A database that commits nothing, then one that does."""
+
+    def __init__(self, behind: Callable[[], Events]) -> None:
+        self._behind = behind
+        self.broken = True
+
+    def record(self, event: DeliveryEvent) -> EventVerdict:
+        if self.broken:
+            raise Unavailable("the database is away")
+        return self._behind().record(event)
+
+    def all(self, *, job_id: str | None = None, limit: int = 100) -> Any:
+        raise NotImplementedError
+
+
+def test_nothing_is_deleted_before_it_is_committed(sqs: SqsServer, certificate: Path) -> None:
+    """The database is away: the message stays, comes again, and then counts."""
+    events = _Broken(lambda: desk.store.events)
+    desk = Desk(sqs, certificate, events)
+    sqs.put(signed(event(desk.job.id)))
+    with pytest.raises(Unavailable, match="the database is away"):
+        desk.pull()
+    assert (sqs.left, "DeleteMessageBatch" in sqs.calls) == (1, False)
+    events.broken = False
+    sqs.reappear()
+    desk.pull()
+    assert (desk.state, sqs.left) == (JobState.SENT, 0)
+
+
+@pytest.mark.parametrize("kind", ["raw", "forged", "garbage"])
+def test_what_sns_did_not_sign_is_refused_and_stays(
+    sqs: SqsServer, desk: Desk, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    """It moves no job; it is left to the dead-letter queue, and what is genuine beside it is seen to."""
+    bodies: dict[str, Any] = {
+        "raw": event(desk.job.id),
+        "forged": signed(event(desk.job.id), key=STRANGER),
+        "garbage": "\N{SNOWMAN}" * 10,
+    }
+    other = signed(event(str(uuid4())))
+    sqs.put(bodies[kind], other)
+    desk.pull()
+    assert (desk.state, sqs.left) == (JobState.SENDING, 1)
+    (refusal,) = [record for record in caplog.records if record.message == "SNS message refused"]
+    assert refusal.levelno == logging.WARNING
+    told = refusal.fields["error"]  # type: ignore[attr-defined]
+    assert ("raw message delivery" in told) == (kind == "raw")
+
+
+def test_what_is_genuine_and_cannot_be_read_is_logged_and_goes(
+    sqs: SqsServer, desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Coming again would not make it readable; events of no interest go without a word."""
+    sqs.put(signed("{"), signed(event(desk.job.id, "Open")))
+    desk.pull()
+    assert sqs.left == 0
+    assert [record.message for record in caplog.records] == ["unreadable SES event"]
+
+
+def test_control_messages_are_seen_to(sqs: SqsServer, desk: Desk) -> None:
+    """A subscription across accounts is confirmed by our own call, and the message goes."""
+    sqs.put(signed("welcome", "SubscriptionConfirmation"), signed("bye", "UnsubscribeConfirmation"))
+    desk.pull()
+    assert [message.token for message in desk.confirmed] == ["a-token"]
+    assert sqs.left == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "says"),
+    [
+        (403, {"__type": "com.amazonaws.sqs#AccessDenied", "message": "no"}, "403 AccessDenied no"),
+        (503, {}, "503"),
+    ],
+)
+def test_a_queue_that_refuses_is_told_in_its_own_words(
+    sqs: SqsServer, desk: Desk, status: int, answer: dict[str, Any], says: str
+) -> None:
+    """As Unavailable: the worker asks again later."""
+    sqs.refuse["ReceiveMessage"] = (status, answer)
+    with pytest.raises(Unavailable, match=says):
+        desk.pull()
+
+
+def test_wrong_keys_are_refused_and_the_answer_is_cut_before_it_repeats_our_headers(sqs: SqsServer) -> None:
+    """Only the first line of a signature error is kept: the rest may hold the session token."""
+    queue = queue_of(sqs, secret="other")
+    with pytest.raises(Unavailable, match="InvalidSignatureException The request signature") as caught:
+        queue.receive()
+    queue.close()
+    assert "Canonical" not in str(caught.value)
+
+
+def test_a_delete_that_fails_is_logged_and_harmless(
+    sqs: SqsServer, desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The message comes again, and then it is a copy."""
+    failed = {"Successful": [], "Failed": [{"Id": "0", "Code": "InternalError"}]}
+    sqs.refuse["DeleteMessageBatch"] = (200, failed)
+    sqs.put(signed(event(desk.job.id)))
+    desk.pull()
+    assert (desk.state, sqs.left) == (JobState.SENT, 1)
+    assert "they come again" in caplog.text
+
+
+def test_a_cancelled_puller_leaves_no_thread_that_waits(sqs: SqsServer, certificate: Path) -> None:
+    """A worker that stops must not wait for the twenty seconds of a long poll."""
+    desk = Desk(sqs, certificate)
+    verifier = SnsVerifier(frozenset({TOPIC}), certificate)
+    reader = SnsEnvelopes(verifier, desk.confirmed.append)
+    puller = EventPuller(queue_of(sqs, wait=20), reader, desk.store.events, NullMetrics())
+
+    async def main() -> None:
+        task = asyncio.create_task(puller.run_once())
+        await asyncio.to_thread(sqs.waiting.wait, 10)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert task.cancelled()
+
+    began = time.monotonic()
+    asyncio.run(main())  # waits for the threads of the loop
+    assert time.monotonic() - began < 5
+
+
+def test_a_long_poll_gets_what_comes_meanwhile(sqs: SqsServer) -> None:
+    """It does not wait for the end of the time."""
+    queue = queue_of(sqs, wait=20)
+
+    async def main() -> int:
+        waiting = asyncio.create_task(asyncio.to_thread(queue.receive))
+        await asyncio.to_thread(sqs.waiting.wait, 10)
+        sqs.put("hello")
+        return len(await waiting)
+
+    assert asyncio.run(main()) == 1
+    queue.close()
+
+
+@pytest.mark.parametrize(
+    "url", ["https://sqs.eu-central-1.amazonaws.com", "https://example.com/a/b/c", "ftp://x/1/q"]
+)
+def test_what_is_not_the_address_of_a_queue_is_refused(sqs: SqsServer, url: str) -> None:
+    """The refusal names the variable and shows a good value."""
+    with pytest.raises(BadInput, match="SES_EVENTS_QUEUE_URL"):
+        queue_of(sqs, url=url)
+
+
+def test_the_settings_make_a_puller_only_where_a_queue_is_set(sqs: SqsServer, certificate: Path) -> None:
+    """From the environment to a settled job."""
+    store = MemoryStore()
+    stage = Stage(store)
+    stage.running()
+    job = stage.claim_one()
+    environment = {
+        "HOME": "/nowhere",
+        "AWS_REGION": "eu-central-1",
+        "AWS_ACCESS_KEY_ID": ACCESS_KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
+        "SNS_ALLOWED_TOPIC_ARNS": TOPIC,
+        "SNS_SIGNING_CERT_FILE": str(certificate),
+    }
+    assert make_event_puller(load_settings(environment, None), store, NullMetrics()) is None
+    settings = load_settings({**environment, "SES_EVENTS_QUEUE_URL": sqs.queue_url}, None)
+    puller = make_event_puller(settings, store, Metrics(store.jobs.count_by_state))
+    assert puller is not None
+    sqs.put(signed(event(job.id)))
+
+    async def main() -> None:
+        pulling = asyncio.create_task(puller.run_once())
+        while sqs.left or sqs.calls.count("ReceiveMessage") < 2:
+            await asyncio.sleep(0.01)
+        pulling.cancel()
+        await asyncio.gather(pulling, return_exceptions=True)
+
+    asyncio.run(main())
+    assert stage.state(job) == JobState.SENT
+
+
+def test_the_doctor_looks_into_the_queue(sqs: SqsServer) -> None:
+    """One that cannot be read is a stop, one that nobody empties a warning."""
+    assert ask(QueueProbe(queue_of(sqs), sqs.queue_url)).told("events.queue").endswith("0 events wait in it.")
+    sqs.put(*("x" for _ in range(1000)))
+    assert ask(QueueProbe(queue_of(sqs), sqs.queue_url))["events.queue"].verdict is Verdict.WARNING
+    lost = queue_of(sqs, url=sqs.queue_url + "-gone")
+    found = ask(QueueProbe(lost, "gone"))
+    assert found.stops() == {"events.queue"}
+    assert "QueueDoesNotExist" in found.told("events.queue")
