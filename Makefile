@@ -19,6 +19,7 @@ test: $(VENV)/.dev ## every test, on SQLite and on a real PostgreSQL
 	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadgroup $(ARGS)
 
 test-long: $(VENV)/.dev ## the tests that take minutes: pgbouncer, a million recipients, full pacing
+	@test -x /usr/sbin/pgbouncer || { echo "Installing pgbouncer …"; apt-get install -qq -y pgbouncer >/dev/null; }
 	@$(BIN)/python -m pytest -m long $(ARGS)
 
 check: $(VENV)/.dev ## ruff, mypy strict, import-linter

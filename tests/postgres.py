@@ -26,10 +26,11 @@ def quick_folder(prefix: str) -> Path:
 
 
 class PostgresServer:
-    """Gives out databases. ``admin`` may create them."""
+    """Gives out databases. ``admin`` may create them; ``pooler`` is the way to them, if there is one."""
 
-    def __init__(self, admin: URL) -> None:
+    def __init__(self, admin: URL, pooler: URL | None = None) -> None:
         self.admin = admin
+        self.pooler = pooler
 
     def execute(self, statement: str) -> str | None:
         """Run one statement in a new session; the first value it gave, if any."""
@@ -47,13 +48,17 @@ class PostgresServer:
             assert monotonic() < deadline, f"{question} did not become {answer}"
 
     def url_of(self, database: str) -> str:
-        url = self.admin.set(drivername="postgresql+psycopg", database=database)
+        url = (self.pooler or self.admin).set(drivername="postgresql+psycopg", database=database)
         return url.render_as_string(hide_password=False)
 
     @contextmanager
     def database(self, template: str = "template0") -> Iterator[str]:
         """The URL of a database that nobody has used, dropped afterwards."""
         name = f"sendonce_test_{os.getpid()}_{next(_numbers)}"
+        if self.pooler is not None:
+            # A pooler keeps its sessions, and a database that somebody is in cannot be copied.
+            others = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{template}'"
+            self.execute(others)
         self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         try:
             yield self.url_of(name)
@@ -65,7 +70,8 @@ class PostgresServer:
 def running_postgres() -> Iterator[PostgresServer]:
     given = os.environ.get("TEST_DATABASE_URL")
     if given:
-        yield PostgresServer(make_url(given))
+        pooler = os.environ.get("TEST_POOLER_URL")
+        yield PostgresServer(make_url(given), make_url(pooler) if pooler else None)
         return
     folder = quick_folder("sendonce-pg-")
     # The wheel asks at import for the user's runtime folder, which a container may not have.

@@ -146,7 +146,7 @@ def test_who_lacks_a_variable_is_counted(stage: Stage) -> None:
 
 def test_a_page_that_is_cancelled_before_it_was_read_ends_at_once(stage: Stage) -> None:
     """Nothing is read or planned any more: the mailout has failed."""
-    page = stage.store.mailouts.create(DEFAULT_TENANT, NewMailout("page", "notion", None, source_id="page-9"))
-    assert stage.store.mailouts.start(page.id)
-    assert stage.store.mailouts.cancel(page.id)
-    assert stage.store.mailouts.complete(page.id) == MailoutStatus.FAILED
+    mailout_id = page(stage)
+    assert stage.store.mailouts.start(mailout_id)
+    assert stage.store.mailouts.cancel(mailout_id)
+    assert stage.store.mailouts.complete(mailout_id) == MailoutStatus.FAILED

@@ -1,0 +1,170 @@
+"""Soft bounces: so many letters in a row that came back, and the order of the news does not matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from sendonce.adapters.stores.memory import MemoryStore
+from sendonce.adapters.stores.sql.store import open_store
+from sendonce.domain.events import BounceType, DeliveryEvent, EventKind
+from sendonce.domain.jobs import ClaimedJob
+from sendonce.domain.soft_bounces import SOFT_BOUNCE_LIMIT, SOFT_BOUNCE_NOTE, LetterFate, last_of_a_row
+from sendonce.domain.subscribers import DEFAULT_TENANT, SubscriberStatus
+from sendonce.domain.suppressions import SuppressionReason
+from sendonce.ports import Store
+from tests.conformance.stage import ACCEPTED, Stage, address, event_of
+
+LIMIT = 3
+K = EventKind
+ACTIVE = ((SubscriberStatus.ACTIVE, None, None), None)
+SOFT = ((SubscriberStatus.BOUNCED, "transient", "MailboxFull"), (SuppressionReason.BOUNCE, SOFT_BOUNCE_NOTE))
+
+
+@pytest.fixture(params=("memory", "sqlite", "postgres"))
+def strict(request: pytest.FixtureRequest) -> Iterator[Stage]:
+    """A stage whose store gives up after three letters."""
+    if request.param == "memory":
+        yield Stage(MemoryStore(soft_bounce_limit=LIMIT))
+        return
+    with closing(open_store(request.getfixturevalue(f"{request.param}_url"), LIMIT)) as store:
+        yield Stage(store)
+
+
+def sent_letters(stage: Stage, mailouts: int, people: int = 1) -> list[dict[str, ClaimedJob]]:
+    """So many mailouts to all of the people, each accepted: by mailout, the job of each recipient."""
+    letters = []
+    for _ in range(mailouts):
+        stage.running(people)
+        jobs = stage.claim(limit=people).claimed
+        for job in jobs:
+            stage.settle(job, ACCEPTED)
+        letters.append({job.recipient: job for job in jobs})
+    return letters
+
+
+def soft(job: ClaimedJob, subtype: str = "MailboxFull") -> DeliveryEvent:
+    return event_of(job, K.BOUNCE, bounce_type=BounceType.TRANSIENT, bounce_subtype=subtype)
+
+
+def delivered(job: ClaimedJob) -> DeliveryEvent:
+    return event_of(job, K.DELIVERED)
+
+
+def hard(job: ClaimedJob) -> DeliveryEvent:
+    return event_of(job, K.BOUNCE, bounce_subtype="NoEmail", reason="user unknown")
+
+
+def complaint(job: ClaimedJob) -> DeliveryEvent:
+    return event_of(job, K.COMPLAINT, reason="abuse")
+
+
+def end(store: Store, number: int = 0) -> Any:
+    """What became of a person: status and bounce, and the suppression."""
+    person = store.subscribers.find(DEFAULT_TENANT, address(number))
+    assert person is not None
+    suppression = store.suppressions.covers(DEFAULT_TENANT, address(number))
+    told = suppression and (suppression.reason, suppression.note)
+    return (person.status, person.bounce_type, person.bounce_subtype), told
+
+
+def test_the_limit_is_reached_by_distinct_letters(stage: Stage) -> None:
+    """Four letters came back, one of them twice: active. The fifth ends the writing, with a note."""
+    letters = [jobs[address(0).text] for jobs in sent_letters(stage, SOFT_BOUNCE_LIMIT)]
+    for job in [*letters[:-1], letters[0]]:
+        stage.record(soft(job))
+        assert end(stage.store) == ACTIVE
+        assert stage.job(job).bounced_at is not None
+    stage.record(soft(letters[-1]))
+    assert end(stage.store) == SOFT
+    assert stage.store.subscribers.count(DEFAULT_TENANT) == {"bounced": 1}
+
+
+def test_a_bounced_subscriber_is_left_out_of_the_next_mailout(strict: Stage) -> None:
+    """Like one whose mailbox does not exist; an import does not bring them back."""
+    for jobs in sent_letters(strict, LIMIT, 2):
+        strict.record(soft(jobs[address(0).text]))
+    strict.running(2)
+    assert [job.recipient for job in strict.claim().claimed] == [address(1).text]
+
+
+SETS = {
+    "all came back": (lambda a, b, c, d: [soft(a), soft(b), soft(c)], SOFT),
+    "one more came back": (lambda a, b, c, d: [soft(a), soft(b), soft(c), soft(d)], SOFT),
+    "too few": (lambda a, b, c, d: [soft(a), soft(b)], ACTIVE),
+    "one in between arrived": (lambda a, b, c, d: [soft(a), delivered(b), soft(c), soft(d)], ACTIVE),
+    "one before them arrived": (lambda a, b, c, d: [delivered(a), soft(b), soft(c), soft(d)], SOFT),
+    "one after them arrived": (lambda a, b, c, d: [soft(a), soft(b), soft(c), delivered(d)], ACTIVE),
+    "an absent person's robot": (lambda a, b, c, d: [soft(a), soft(b), soft(c), delivered(c)], ACTIVE),
+    "no such mailbox after all": (
+        lambda a, b, c, d: [soft(a), soft(b), soft(c), hard(d)],
+        ((SubscriberStatus.BOUNCED, "permanent", "NoEmail"), (SuppressionReason.BOUNCE, "user unknown")),
+    ),
+    "a complaint": (
+        lambda a, b, c, d: [soft(a), soft(b), soft(c), complaint(a)],
+        (
+            (SubscriberStatus.UNSUBSCRIBED, "transient", "MailboxFull"),
+            (SuppressionReason.COMPLAINT, "abuse"),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_every_order_of_the_news_ends_alike(strict: Stage, name: str) -> None:
+    """All permutations, each event told twice, end in one state of the subscriber and the suppression."""
+    events_of, expected = SETS[name]
+    letters = sent_letters(strict, 4, 24)
+    for number, order in enumerate(
+        permutations(range(len(events_of(*[next(iter(letters[0].values()))] * 4))))
+    ):
+        jobs = [of_mailout[address(number).text] for of_mailout in letters]
+        events = events_of(*jobs)
+        for index in [*order, *order]:
+            strict.store.events.record(events[index])
+        assert end(strict.store, number) == expected, order
+    strict.check_books()
+
+
+def test_late_news_of_a_delivery_does_not_undo_an_unsubscription(strict: Stage) -> None:
+    """Deny wins: who has asked to be left alone meanwhile stays so."""
+    letters = [jobs[address(0).text] for jobs in sent_letters(strict, LIMIT)]
+    for job in letters:
+        strict.record(soft(job))
+    strict.store.suppressions.unsubscribe(letters[0].id)
+    strict.record(delivered(letters[2]))
+    (status, _, _), suppression = end(strict.store)
+    assert status == SubscriberStatus.UNSUBSCRIBED
+    assert suppression is not None
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_news_that_come_at_the_same_moment_are_all_counted(request: pytest.FixtureRequest, kind: str) -> None:
+    """Two writers that tell of the last two letters at once cannot miss each other."""
+    with closing(open_store(request.getfixturevalue(f"{kind}_url"), LIMIT)) as store:
+        letters = sent_letters(Stage(store), LIMIT, 20)
+        with ThreadPoolExecutor(LIMIT) as writers:
+            for number in range(20):
+                events = [soft(jobs[address(number).text]) for jobs in letters]
+                list(writers.map(store.events.record, events))
+        assert {end(store, number)[0][0] for number in range(20)} == {SubscriberStatus.BOUNCED}
+
+
+def test_zero_is_never() -> None:
+    """With SOFT_BOUNCE_LIMIT=0 no number of soft bounces suppresses anybody."""
+    stage = Stage(MemoryStore(soft_bounce_limit=0))
+    for jobs in sent_letters(stage, 8):
+        stage.record(soft(jobs[address(0).text]))
+    assert end(stage.store) == ACTIVE
+
+
+def test_letters_of_unknown_fate_are_passed_over() -> None:
+    """Neither a bounce nor a delivery was told of them; the row goes on before them."""
+    fates = [LetterFate(f"{n}", False, came_back=n != 2) for n in range(4)]
+    assert last_of_a_row(fates, 3) == fates[3]
+    assert last_of_a_row(fates, 4) is None
