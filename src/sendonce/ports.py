@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 from sendonce.domain.addresses import Address
 from sendonce.domain.events import DeliveryEvent, EventKind, EventVerdict
@@ -20,6 +20,9 @@ from sendonce.domain.letters import Letter
 from sendonce.domain.mailouts import FetchedLetter, Mailout, MailoutStatus, NewMailout, PlanProgress
 from sendonce.domain.outcomes import Outcome
 from sendonce.domain.parcels import Parcel, Quota
+from sendonce.domain.people_columns import PeopleColumns
+from sendonce.domain.privacy import Erasure, PersonFile
+from sendonce.domain.reports import RecipientOutcome
 from sendonce.domain.subscribers import ImportCounts, NewSubscriber, Subscriber, SubscriberStatus
 from sendonce.domain.suppressions import Suppression, SuppressionReason
 from sendonce.domain.workers import LedgerIdentity, WorkerRecord
@@ -108,6 +111,11 @@ class Jobs(Protocol):
 
     def get(self, job_id: str) -> Job | None: ...
 
+    def outcomes(
+        self, mailout_id: str, *, after: str = "", limit: int = 5000, only_errors: bool = False
+    ) -> Sequence[RecipientOutcome]:
+        """What became of each recipient, in the order of their keys; page with ``after``."""
+
 
 class Canaries(Protocol):
     """Letters to the provider's own test mailbox, sent to see that the event route works."""
@@ -165,6 +173,15 @@ class Mailouts(Protocol):
     def set_reported(self, mailout_id: str, what: str) -> None: ...
 
 
+class Outbox(Protocol):
+    """What is still to be told to the world outside, put there in the transaction that made it true."""
+
+    def due(self, topic: str, limit: int) -> Sequence[tuple[str, dict[str, Any]]]:
+        """The oldest entries of a topic that are not done: id and body."""
+
+    def done(self, entry_id: str) -> None: ...
+
+
 class Assets(Protocol):
     """Pictures of letters, under the hash of their content."""
 
@@ -174,7 +191,13 @@ class Assets(Protocol):
 
 
 class Subscribers(Protocol):
+    import_lanes: int
+    """How many chunks of an import the store can write at the same time."""
+
     def upsert(self, tenant_id: str, people: Sequence[NewSubscriber]) -> ImportCounts: ...
+
+    def import_people(self, tenant_id: str, people: PeopleColumns, *, dry_run: bool = False) -> ImportCounts:
+        """The same for many people, no key twice; a dry run counts what it would do and changes nothing."""
 
     def all(
         self, tenant_id: str, *, status: SubscriberStatus | None = None, after: str = "", limit: int = 1000
@@ -184,8 +207,18 @@ class Subscribers(Protocol):
 
     def count(self, tenant_id: str) -> dict[str, int]: ...
 
+    def attribute_names(self, tenant_id: str) -> Sequence[str]:
+        """The names of all attributes that any subscriber has."""
+
     def count_lacking(self, tenant_id: str, variable: str) -> int:
         """Active subscribers who have no value for a letter's variable."""
+
+
+class SeenKeys(Protocol):
+    """What an import has come across in its file."""
+
+    def new_among(self, keys: Sequence[str]) -> list[bool]:
+        """For each key whether it was never asked for before."""
 
 
 class Suppressions(Protocol):
@@ -204,6 +237,15 @@ class Suppressions(Protocol):
 
     def resubscribe(self, job_id: str) -> str | None:
         """Undo an unsubscription made from this letter; a bounce or complaint stays."""
+
+
+class People(Protocol):
+    """One person, over all tenants and all spellings of the address that share a mailbox."""
+
+    def file_of(self, address: Address) -> PersonFile: ...
+
+    def erase(self, address: Address, actor: str) -> Erasure:
+        """Replace the person by keyed hashes everywhere, suppress them for everybody; again: no change."""
 
 
 class Events(Protocol):
@@ -241,8 +283,10 @@ class Store(Protocol):
     canaries: Canaries
     mailouts: Mailouts
     assets: Assets
+    outbox: Outbox
     subscribers: Subscribers
     suppressions: Suppressions
+    people: People
     events: Events
     workers: Workers
     permits: Permits

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sendonce import setting_kinds as kinds
+from sendonce.domain.soft_bounces import SOFT_BOUNCE_LIMIT
 from sendonce.errors import BadSetting
 from sendonce.setting_kinds import (
     Declaration,
@@ -106,6 +107,9 @@ class Settings:
     mail_footer_address: str = setting("mailouts", kinds.text, "",
         "The postal address at the foot of every letter; the law of most countries asks for one.",
         "Example Ltd, 1 Example Street, Riga LV-1001")
+    soft_bounce_limit: int = setting("mailouts", whole(0, 1000), SOFT_BOUNCE_LIMIT,
+        "After so many letters in a row that came back for a passing reason (a full mailbox, say) a "
+        "subscriber is bounced; 0 is never.")
     mail_language: str = setting("mailouts", kinds.choice("ru", "en"), "",
         "The language of footers and of the unsubscribe page.", "ru", otherwise="that of the letter")
     test_emails: tuple[str, ...] = setting("mailouts", kinds.several(kinds.email), (),

@@ -10,12 +10,13 @@ import os
 import signal
 import socket
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from sendonce.domain import failpoints
 from sendonce.domain.letters import MessageSettings
 from sendonce.domain.retries import RetryPolicy
-from sendonce.errors import BadSetting
+from sendonce.errors import BadInput, BadSetting
 from sendonce.settings import Settings
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 def open_store(settings: Settings) -> SqlStore:
     from sendonce.adapters.stores.sql import open_store
 
-    return open_store(settings.database_url)
+    return open_store(settings.database_url, settings.soft_bounce_limit)
 
 
 def state_directory(settings: Settings, store: Store) -> StateDirectory:
@@ -189,10 +190,31 @@ def notion_names(settings: Settings) -> tuple[TableNames, TableNames]:
 
 def make_chores(settings: Settings, store: Store) -> list[Chore]:
     """What a worker does now and then beside sending."""
-    chores: list[Chore] = []
+    from sendonce.flows.write_reports import write_reports
+
+    chores: list[Chore] = [
+        (2.0, lambda: write_reports(store, lambda one: write_report(settings, store, one)))
+    ]
     if settings.notion_token:
         chores += _notion_chores(settings, store)
     return chores
+
+
+def write_report(settings: Settings, store: Store, mailout_id: str) -> Path:
+    """Every recipient of a mailout and what became of the letter, as a CSV file beside the state."""
+    from sendonce.adapters.reports_csv import CsvTable
+    from sendonce.flows.report_mailout import COLUMNS, recipients, row_of
+
+    folder = settings.state_dir / "reports"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as exc:
+        raise BadInput(f"The folder {folder} cannot be made: {exc.strerror}. Set STATE_DIR.") from exc
+    path = folder / f"{mailout_id}.csv"
+    with CsvTable(path, COLUMNS, even_if_empty=True) as table:
+        for recipient in recipients(store.jobs, mailout_id):
+            table.write(row_of(recipient))
+    return path
 
 
 def _notion_chores(settings: Settings, store: Store) -> list[Chore]:

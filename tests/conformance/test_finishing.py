@@ -158,3 +158,14 @@ def test_a_paused_mailout_can_end(stage: Stage) -> None:
     stage.store.mailouts.set_paused(mailout_id, True)
     stage.settle(job, ACCEPTED)
     assert stage.store.mailouts.complete(mailout_id) == MailoutStatus.SENT
+
+
+def test_an_entry_of_the_outbox_is_due_until_it_is_done(stage: Stage) -> None:
+    """Whoever carries it out says so, and nobody gets it again."""
+    mailout_id = stage.running(0)
+    stage.store.mailouts.complete(mailout_id)
+    [(entry, body)] = stage.store.outbox.due("mailout.report", 10)
+    assert body["mailout_id"] == mailout_id
+    assert stage.store.outbox.due("another topic", 10) == []
+    stage.store.outbox.done(entry)
+    assert stage.store.outbox.due("mailout.report", 10) == []

@@ -14,7 +14,6 @@ from sendonce.domain.subscribers import BadRow, NewSubscriber
 
 # Each line of a text in turn: a plain address, or nothing where it is something else.
 _plain_lines = re.compile(rf"^(?:({_PLAIN.pattern})$|.*$)", re.MULTILINE).findall
-_FOLDED_DOMAINS = ("@gmail.com", "@googlemail.com")
 
 
 @dataclass(slots=True)
@@ -45,6 +44,12 @@ class PeopleColumns:
         self.names.append(name)
         self.attributes.append(attributes)
 
+    def extend(self, others: PeopleColumns) -> None:
+        self.emails += others.emails
+        self.keys += others.keys
+        self.names += others.names
+        self.attributes += others.attributes
+
     def where(self, chosen: Sequence[bool]) -> PeopleColumns:
         return PeopleColumns(
             list(compress(self.emails, chosen)),
@@ -61,6 +66,11 @@ class ReadChunk:
     lines: list[int] = field(default_factory=list)
     people: PeopleColumns = field(default_factory=PeopleColumns)
     bad: list[BadRow] = field(default_factory=list)
+
+    def extend(self, other: ReadChunk) -> None:
+        self.lines += other.lines
+        self.people.extend(other.people)
+        self.bad += other.bad
 
 
 def plain_addresses(raws: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -89,7 +99,12 @@ def suppression_keys(address_keys: Iterable[str], pepper: bytes) -> list[str]:
     keyed = blake2b(digest_size=16, key=pepper).copy
     found = []
     for key in address_keys:
-        if "+" in key or key.endswith(_FOLDED_DOMAINS):
+        # gmail.com has one dot of its own: with no other and no tag there is nothing to fold.
+        if (
+            "+" in key
+            or key.endswith("@googlemail.com")
+            or (key.endswith("@gmail.com") and key.count(".") > 1)
+        ):
             key = suppression_fold(key)
         hashing = keyed()
         hashing.update(key.encode())

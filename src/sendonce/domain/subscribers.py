@@ -53,19 +53,6 @@ class ImportCounts:
         )
 
 
-class SubscriberRow(NamedTuple):
-    """A person read from a file. ``line`` is where the record begins.
-
-    ``attributes`` holds the further columns that are not empty; their names are made fit for
-    templates: «Дата рождения» is ``{{ дата_рождения }}``.
-    """
-
-    line: int
-    address: Address
-    name: str | None
-    attributes: dict[str, str]
-
-
 class BadRow(NamedTuple):
     """A line that was not imported. ``raw`` is shortened, with its unprintable characters escaped."""
 

@@ -7,7 +7,7 @@ import signal
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, TypeVar
 
 import uvloop
@@ -16,6 +16,7 @@ from sendonce import wiring
 from sendonce.adapters.metrics import Metrics, NullMetrics, serve_metrics
 from sendonce.domain.mailouts import MailoutStatus
 from sendonce.entrypoints.cli.progress import measuring
+from sendonce.errors import Unavailable
 from sendonce.flows.work import Worker
 from sendonce.ports import Store
 from sendonce.settings import Settings
@@ -65,6 +66,10 @@ def run_until_mailout_ends(settings: Settings, store: Store, mailout_id: str, *,
     worker = wiring.make_worker(settings, store, NullMetrics())
     with measuring("Sending", None, silent=silent) as show:
         uvloop.run(_until_signal(worker, worker.run(_mailout_ends(store, mailout_id, show))))
+    for _, chore in wiring.make_chores(settings, store):
+        # The last word on the mailout: its report. What cannot be told now, the next worker tells.
+        with suppress(Unavailable):
+            chore()
 
 
 def _mailout_ends(

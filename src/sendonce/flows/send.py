@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import time
 import uuid
 from collections import deque
@@ -39,6 +40,9 @@ IDLE_POLL = 0.5
 FLUSH_AFTER = 0.2
 JOURNAL_REST = 5.0
 LEASE_LOST_REST = 2.0
+# How long a thread may have to wait for the interpreter. The ledger's thread gives it up a dozen times a
+# commit, and with CPython's usual 5 ms a busy event loop would keep it waiting longer than the disk does.
+THREAD_SWITCH_SECONDS = 0.0002
 RELEASED = Deferred("released", "claimed, but it never left", retry_after=0.0, throttle=True)
 UNJOURNALED = Deferred("no_journal", "the wire journal cannot be written", JOURNAL_REST, throttle=True)
 
@@ -113,6 +117,7 @@ class Sender:
 
     async def run(self) -> None:
         """Send until ``stop`` is called; everything that is known is settled when this returns."""
+        sys.setswitchinterval(THREAD_SWITCH_SECONDS)
         lanes = asyncio.create_task(self._transport.carry(self, self._connections))
         books = asyncio.create_task(self._keep_books())
         stopped = asyncio.create_task(self._stopped.wait())
@@ -288,7 +293,7 @@ class Sender:
         elif isinstance(outcome, InDoubt):
             settlement = replace(settlement, death_proof="the worker's own word")
         self._outcomes.append(settlement)
-        if len(self._outcomes) >= self._group() or not self._busy():
+        if len(self._outcomes) >= self._half_group() or not self._busy():
             self._books_due.set()
 
     def _busy(self) -> bool:
@@ -298,12 +303,17 @@ class Sender:
         permitted = float(self._pacer.rate or 1e9)
         return group_size(min(permitted, self._rate.value), self._batch_size)
 
+    def _half_group(self) -> int:
+        """How much makes a commit worth its while. The connections go on with the other three halves of
+        two groups while it lasts; with one group left they would run dry at a slow disk."""
+        return (self._group() + 1) // 2
+
     async def _keep_books(self) -> None:
-        """Settle and claim, one commit a group, until the sender is closed and all is settled."""
+        """Settle and claim in one commit, until the sender is closed and all is settled."""
         while not (self._closing and not self._busy() and not self._outcomes):
             claim = self._next_claim()
             claimed = await self._turn(claim) if self._outcomes or claim else 0
-            if not claimed:
+            if not claimed or self._room() < self._half_group():
                 await self._wait_for_books()
             self._books_due.clear()
 
@@ -313,14 +323,17 @@ class Sender:
             await asyncio.wait_for(self._books_due.wait(), FLUSH_AFTER if waiting else IDLE_POLL)
 
     def _next_claim(self) -> ClaimRequest | None:
-        """The next group, unless two are out already or nothing could leave within half a second."""
+        """What there is room for, unless that is too little or nothing could leave within half a second."""
         if self._closing or not self._may_claim() or self._wait(time.monotonic()) > STALE_AFTER / 2:
             return None
-        group = self._group()
-        room = 2 * group - len(self._ready) - self._taken
-        if room < group and self._busy():
+        room = self._room()
+        if room < self._half_group() and self._busy():
             return None
-        return ClaimRequest(self._worker_id, uuid.uuid4().hex, min(group, max(room, 1)))
+        return ClaimRequest(self._worker_id, uuid.uuid4().hex, min(self._group(), max(room, 1)))
+
+    def _room(self) -> int:
+        """How many more jobs make two groups of those claimed; what is settled now counts no more."""
+        return 2 * self._group() - len(self._ready) - self._taken
 
     async def _turn(self, claim: ClaimRequest | None) -> int:
         """One commit; how many jobs it claimed."""

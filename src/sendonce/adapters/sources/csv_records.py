@@ -15,7 +15,7 @@ from typing import TextIO
 
 MAX_LINE = 256 * 1024
 MAX_LINES_OF_RECORD = 50
-_BLOCK = 512 * 1024
+_BLOCK = 128 * 1024
 
 
 @dataclass(slots=True)

@@ -31,10 +31,12 @@ class Fingerprints:
     def new_among(self, keys: Iterable[str]) -> list[bool]:
         """For each key whether it was never asked for before."""
         hashes = [hash(key) & _WORD or 1 for key in keys]
-        if self._used + len(hashes) > _MOST_FULL * self._slots and self._slots < _MOST_SLOTS:
+        while not self._has_room(len(hashes)) and self._slots < _MOST_SLOTS:
             self._grow()
-        remember = self._used + len(hashes) <= _MOST_FULL * self._slots
-        return self._enter(hashes, remember)
+        return self._enter(hashes, remember=self._has_room(len(hashes)))
+
+    def _has_room(self, more: int) -> bool:
+        return self._used + more <= _MOST_FULL * self._slots
 
     def _enter(self, hashes: Iterable[int], remember: bool) -> list[bool]:
         table, mask, new = self._table, self._slots - 1, []

@@ -30,6 +30,9 @@ NAME_TITLES = (
     *("имяподписчика", "имяконтакта", "имяполучателя", "fullname", "полноеимя", "имяифамилия", "фио"),
 )
 
+CHUNK = 10_000
+"""Rows of a chunk, or a few more: a store writes each chunk in one transaction."""
+
 _DELIMITERS = ",;\t"
 _MAX_COLUMNS = 500
 _SHOWN_LENGTH = 200
@@ -72,10 +75,15 @@ def _chunks(file: TextIO, path: str, wanted: Columns) -> Iterator[ReadChunk]:
     delimiter = max(_DELIMITERS, key=re.sub(r'"[^"]*"', "", header).count)
     titles = next(csv.reader([header], delimiter=delimiter), [])
     layout = _Layout.of(titles, wanted, path, file.encoding)
+    chunk = ReadChunk()
     for block in records.blocks(delimiter):
-        chunk = layout.take(block)
-        chunk.bad = sorted([*chunk.bad, *(BadRow(n, _shown(raw), reason) for n, raw, reason in block.bad)])
-        yield chunk
+        found = layout.take(block)
+        found.bad = sorted([*found.bad, *(BadRow(n, _shown(raw), reason) for n, raw, reason in block.bad)])
+        chunk.extend(found)
+        if len(chunk.lines) + len(chunk.bad) >= CHUNK:
+            yield chunk
+            chunk = ReadChunk()
+    yield chunk
 
 
 @dataclass(frozen=True, slots=True)

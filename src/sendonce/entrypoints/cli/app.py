@@ -13,6 +13,8 @@ from sendonce.entrypoints.cli import (
     jobs,
     mailouts,
     notion,
+    people,
+    reports,
     sandbox,
     scheduler,
     service,
@@ -49,6 +51,9 @@ for command in (
     sandbox.sandbox,
 ):
     app.command()(command)
+app.command()(people.erase)
+app.command()(people.show)
+mailouts.group.command()(reports.report)
 app.command()(service.settings)
 app.command()(service.version)
 

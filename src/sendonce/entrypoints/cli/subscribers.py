@@ -2,54 +2,147 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sendonce.domain.subscribers import DEFAULT_TENANT
+from sendonce.domain.addresses import parse_address
+from sendonce.domain.subscribers import DEFAULT_TENANT, Subscriber, SubscriberStatus
 from sendonce.entrypoints.cli.context import opened_store, ready_settings
-from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
-from sendonce.entrypoints.cli.progress import counting
+from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say, say_error
+from sendonce.entrypoints.cli.progress import measuring
+from sendonce.errors import BadInput
+
+if TYPE_CHECKING:
+    from sendonce.flows.import_subscribers import ImportReport
+    from sendonce.ports import Subscribers
 
 group = typer.Typer(name="subscribers", help="People on the opt-in list.", no_args_is_help=True)
+
+StatusOption = Annotated[SubscriberStatus | None, typer.Option(help="Only those with this status.")]
+EXPORTED = ("email", "name", "status", "status_updated_at", "created_at")
 
 
 @group.command("import")
 def import_(
-    file: Annotated[Path, typer.Argument(help="A CSV file with a header line; a column 'email' is needed.")],
+    file: Annotated[Path, typer.Argument(help="A CSV file whose first line names the columns.")],
+    columns: Annotated[
+        list[str] | None,
+        typer.Option("--map", help="Which column is what: email=E-mail,name=Имя. May be given again."),
+    ] = None,
+    encoding: Annotated[str, typer.Option(help="The file's encoding, where it is not found out.")] = "",
+    rejects: Annotated[
+        Path | None, typer.Option(help="Where bad lines go; FILE.rejects.csv unless told otherwise.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Count what would happen, and do nothing.")
+    ] = False,
     json: JsonFlag = False,
 ) -> None:
     """Add people from a CSV file. An opt-out on record here is never undone."""
+    from sendonce.adapters.reports_csv import CsvTable
+    from sendonce.adapters.sources.fingerprints import Fingerprints
     from sendonce.adapters.sources.subscribers_csv import read_subscribers
     from sendonce.flows.import_subscribers import import_subscribers
 
     settings = ready_settings(quiet=True)
-    rows = read_subscribers(file)
-    with opened_store(settings) as store, counting("Importing", silent=json) as tick:
-        report = import_subscribers(store.subscribers, DEFAULT_TENANT, rows, tick)
+    mapping = _mapping(columns or [])
+    keep_rejects = rejects is not None or not dry_run
+    table = CsvTable(rejects or file.with_name(file.name + ".rejects.csv"), ("line", "reason", "record"))
+    size = file.stat().st_size if file.is_file() else None
+    with opened_store(settings) as store, measuring("Importing, bytes", size, silent=json) as progress, table:
+        chunks = read_subscribers(
+            file, columns=mapping, encoding=encoding or None, progress=lambda done: progress(done, size)
+        )
+        report = import_subscribers(
+            store.subscribers,
+            DEFAULT_TENANT,
+            chunks,
+            Fingerprints(),
+            reject=lambda bad: table.write((bad.line, bad.reason, bad.raw)) if keep_rejects else None,
+            dry_run=dry_run,
+        )
+    written = str(table.path) if table.rows else None
     if json:
-        print_json(report.as_dict())
-        return
+        print_json({**report.as_dict(), "dry_run": dry_run, "rejects": written})
+    else:
+        _print_report(report, written, dry_run)
+
+
+def _mapping(given: list[str]) -> dict[str, str]:
+    mapping: dict[str, str] = {}
+    for pair in ",".join(given).split(",") if given else []:
+        target, equals, title = pair.partition("=")
+        if not equals or not target.strip() or not title.strip():
+            raise BadInput(f"--map has {pair!r}: it must be like email=E-mail,name=Имя.")
+        mapping[target.strip().casefold()] = title.strip()
+    return mapping
+
+
+def _print_report(report: ImportReport, rejects: str | None, dry_run: bool) -> None:
+    counts = report.counts
+    if dry_run:
+        say("Dry run: nothing was written. An import would come to this:")
     say(
-        f"{report.counts.inserted} added, {report.counts.updated} updated, "
-        f"{report.counts.unchanged} unchanged, {report.invalid} invalid."
+        f"{counts.inserted} added, {counts.updated} updated, {counts.unchanged} unchanged, "
+        f"{report.duplicates} duplicate, {report.invalid} invalid."
     )
     for bad in report.bad_rows:
         say(f"  line {bad.line}: {bad.reason}")
     if report.invalid > len(report.bad_rows):
         say(f"  … and {report.invalid - len(report.bad_rows)} more.")
+    if rejects:
+        say(f"The invalid lines are in {rejects}.")
+
+
+@group.command()
+def export(
+    status: StatusOption = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="A file; stdout if not given.")
+    ] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Write subscribers as CSV that is safe to open in a spreadsheet; with --json one object a line."""
+    from sendonce.adapters.reports_csv import CsvTable
+
+    if json and output:
+        raise BadInput("--json writes to stdout: leave out -o, or redirect it.")
+    with opened_store(ready_settings(quiet=True)) as store:
+        people = _everybody(store.subscribers, status)
+        if json:
+            for person in people:
+                print_json(as_dict(person))
+            return
+        extra = store.subscribers.attribute_names(DEFAULT_TENANT)
+        with CsvTable(output, (*EXPORTED, *extra), even_if_empty=True) as table:
+            for person in people:
+                own = (getattr(person, column) for column in EXPORTED)
+                table.write((*own, *(person.attributes.get(name) for name in extra)))
+    if output:
+        say_error(f"{table.rows} subscribers are in {output}.")
+
+
+def _everybody(subscribers: Subscribers, status: SubscriberStatus | None) -> Iterator[Subscriber]:
+    """Page by page: memory does not grow with the list."""
+    after = ""
+    while page := subscribers.all(DEFAULT_TENANT, status=status, after=after, limit=5_000):
+        yield from page
+        after = parse_address(page[-1].email).key
 
 
 @group.command("list")
 def list_(
+    status: StatusOption = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000)] = 50,
     json: JsonFlag = False,
 ) -> None:
     """Show subscribers in the order of their addresses."""
     settings = ready_settings()
     with opened_store(settings) as store:
-        people = store.subscribers.all(DEFAULT_TENANT, limit=limit)
+        people = store.subscribers.all(DEFAULT_TENANT, status=status, limit=limit)
         counts = store.subscribers.count(DEFAULT_TENANT)
     if json:
         print_json({"counts": counts, "subscribers": [as_dict(person) for person in people]})

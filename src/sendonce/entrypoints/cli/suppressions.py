@@ -124,21 +124,18 @@ def _addresses(file: Path) -> Iterator[tuple[int, str]]:
 @group.command()
 def export(json: JsonFlag = False) -> None:
     """Write all suppressions to stdout as CSV. Erased people have no address any more and are left out."""
+    from sendonce.adapters.csv_cells import harmless, spreadsheet_writer
+
     with opened_store(ready_settings()) as store:
         if json:
             print_json([as_dict(item) for item in _everything(store)])
             return
-        writer = csv.writer(sys.stdout, quoting=csv.QUOTE_ALL)
+        writer = spreadsheet_writer(sys.stdout)
         writer.writerow(COLUMNS)
         for item in _everything(store):
             if item.address:
                 row = (item.address, item.scope, item.reason, item.note, item.created_at.isoformat())
-                writer.writerow([_harmless(str(cell or "")) for cell in row])
-
-
-def _harmless(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
-    return "'" + cell if cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+                writer.writerow([harmless(str(cell or "")) for cell in row])
 
 
 def _everything(store: SqlStore) -> Iterator[Suppression]:

@@ -48,15 +48,16 @@ _BAD_LINK = {
     "503": _page("The database does not answer."),
 }
 _ONE_CLICK = {
+    "description": "RFC 8058 has One-Click here; any other body, or none, means the same.",
     "content": {
         kind: {
             "schema": {
                 "type": "object",
-                "properties": {"List-Unsubscribe": {"type": "string", "const": "One-Click"}},
+                "properties": {"List-Unsubscribe": {"type": "string", "examples": ["One-Click"]}},
             }
         }
         for kind in ("application/x-www-form-urlencoded", "multipart/form-data")
-    }
+    },
 }
 
 _SES_EVENTS = {
@@ -229,10 +230,12 @@ _SCHEMAS = {
     ),
     "SendMailout": _object(
         ["mailout_id"],
-        mailout_id=_text("The id that sendonce mailout create printed.", maxLength=100),
+        mailout_id=_text(
+            "The id that sendonce mailout create printed, or a page of Notion.", minLength=1, maxLength=100
+        ),
         auth_token=_text("EXECUTOR_SHARED_SECRET, if it is in no header."),
         dry_run={"type": "boolean", "description": "Make all checks and change nothing.", "default": False},
-        is_test={"type": "boolean", "description": "Not over HTTP: sendonce mailout test.", "default": False},
+        is_test={"type": "boolean", "description": "Send to TEST_EMAILS only.", "default": False},
     ),
     "Started": _object(
         ["status", "mailout_id"],
@@ -251,7 +254,7 @@ _SCHEMAS = {
         reason={"type": ["string", "null"], "description": "Why it stopped, if it did."},
         paused={"type": "boolean"},
         cancelled={"type": "boolean"},
-        phase={"type": ["string", "null"], "enum": ["planning", "running", "over", None]},
+        phase={"type": ["string", "null"], "enum": ["fetching", "planning", "running", "over", None]},
         duplicates={**_COUNT, "description": "Letters of which a second copy is known to have left: 0."},
         created_at=_MOMENT,
         started_at=_MOMENT,

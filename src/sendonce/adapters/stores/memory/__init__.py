@@ -9,9 +9,16 @@ from sendonce.adapters.stores.memory.events import MemoryEvents
 from sendonce.adapters.stores.memory.jobs import MemoryJobs
 from sendonce.adapters.stores.memory.ledger import MemoryLedger
 from sendonce.adapters.stores.memory.mailouts import MemoryMailouts
-from sendonce.adapters.stores.memory.people import MemoryAssets, MemorySubscribers, MemorySuppressions
+from sendonce.adapters.stores.memory.people import (
+    MemoryAssets,
+    MemoryOutbox,
+    MemorySubscribers,
+    MemorySuppressions,
+)
+from sendonce.adapters.stores.memory.privacy import MemoryPeople
 from sendonce.adapters.stores.memory.state import State
 from sendonce.adapters.stores.memory.workers import MemoryCanaries, MemoryPermits, MemoryWorkers
+from sendonce.domain.soft_bounces import SOFT_BOUNCE_LIMIT
 from sendonce.ports import (
     Assets,
     Canaries,
@@ -19,6 +26,8 @@ from sendonce.ports import (
     Jobs,
     Ledger,
     Mailouts,
+    Outbox,
+    People,
     Permits,
     Subscribers,
     Suppressions,
@@ -36,22 +45,30 @@ class MemoryStore:
     canaries: Canaries
     mailouts: Mailouts
     assets: Assets
+    outbox: Outbox
     subscribers: Subscribers
     suppressions: Suppressions
+    people: People
     events: Events
     workers: Workers
     permits: Permits
 
-    def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        soft_bounce_limit: int = SOFT_BOUNCE_LIMIT,
+    ) -> None:
         self.state = State(now)
         self.ledger = MemoryLedger(self.state)
         self.jobs = MemoryJobs(self.state)
         self.canaries = MemoryCanaries(self.state)
         self.mailouts = MemoryMailouts(self.state)
         self.assets = MemoryAssets()
+        self.outbox = MemoryOutbox(self.state)
         self.subscribers = MemorySubscribers(self.state)
         self.suppressions = MemorySuppressions(self.state)
-        self.events = MemoryEvents(self.state)
+        self.people = MemoryPeople(self.state)
+        self.events = MemoryEvents(self.state, soft_bounce_limit)
         self.workers = MemoryWorkers(self.state)
         self.permits = MemoryPermits(self.state)
 

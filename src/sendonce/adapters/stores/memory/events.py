@@ -8,18 +8,21 @@ from datetime import datetime
 
 from sendonce.adapters.stores.memory.arrows import accept
 from sendonce.adapters.stores.memory.people import lower_status, suppress
+from sendonce.adapters.stores.memory.soft_bounces import SoftBounces
 from sendonce.adapters.stores.memory.state import JobRow, State
 from sendonce.domain.addresses import Address, parse_address
 from sendonce.domain.events import MARKS, BounceType, DeliveryEvent, EventKind, EventVerdict
 from sendonce.domain.jobs import weigh_evidence
+from sendonce.domain.privacy import is_erased
 from sendonce.domain.subscribers import DEFAULT_TENANT, SubscriberStatus
 from sendonce.domain.suppressions import SuppressionReason
 from sendonce.errors import BadInput
 
 
 class MemoryEvents:
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, soft_bounce_limit: int) -> None:
         self._state = state
+        self._soft_bounces = SoftBounces(state, soft_bounce_limit)
 
     def record(self, event: DeliveryEvent) -> EventVerdict:
         with self._state.transaction() as now:
@@ -27,6 +30,8 @@ class MemoryEvents:
                 return EventVerdict.DUPLICATE_EVENT
             row = self._state.jobs.get(event.job_id or "") if event.attempt is not None else None
             verdict = _judge(event, row)
+            if row is not None and is_erased(row.recipient):
+                event = replace(event, recipients=(row.recipient,), raw={}, reason=None)
             self._state.events.append((event, row.id if row else None, now))
             self._return_canary(event, now)
             if verdict == EventVerdict.QUARANTINED:
@@ -34,6 +39,8 @@ class MemoryEvents:
             elif row is not None:
                 _apply_to_job(event, row, now)
             self._apply_to_people(event, row, now)
+            if row is not None and not is_erased(row.recipient):
+                self._count_soft_bounces(event, row, now)
             return verdict
 
     def _seen(self, event: DeliveryEvent) -> bool:
@@ -62,11 +69,21 @@ class MemoryEvents:
             reason, status = SuppressionReason.COMPLAINT, SubscriberStatus.UNSUBSCRIBED
         else:
             return
+        if row is not None and is_erased(row.recipient):
+            return
         tenant_id = row.tenant_id if row else DEFAULT_TENANT
         note = event.reason or event.bounce_subtype
         for address in _addresses(event, row):
+            if bounce:
+                self._soft_bounces.outweigh(tenant_id, address.key, note)
             suppress(self._state, tenant_id, address, reason, note, now)
             lower_status(self._state, tenant_id, address.key, status, now, bounce)
+
+    def _count_soft_bounces(self, event: DeliveryEvent, row: JobRow, now: datetime) -> None:
+        if event.kind == EventKind.DELIVERED:
+            self._soft_bounces.delivered(row, now)
+        elif event.kind == EventKind.BOUNCE and event.bounce_type == BounceType.TRANSIENT:
+            self._soft_bounces.came_back(row, now)
 
     def all(self, *, job_id: str | None = None, limit: int = 100) -> Sequence[DeliveryEvent]:
         with self._state.transaction():

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
-from sendonce.adapters.stores.memory.state import State
+from sendonce.adapters.stores.memory.state import JobRow, State
 from sendonce.domain.jobs import Books, Job, JobState
+from sendonce.domain.reports import TROUBLES, RecipientOutcome
 from sendonce.domain.suppressions import SuppressionReason
 
 
@@ -81,6 +82,25 @@ class MemoryJobs:
                 and worker_id in (None, row.worker_id)
             ]
             return [row.as_job() for row in rows[:limit]]
+
+    def outcomes(
+        self, mailout_id: str, *, after: str = "", limit: int = 5000, only_errors: bool = False
+    ) -> Sequence[RecipientOutcome]:
+        with self._state.transaction():
+            rows = sorted(self._state.jobs_of(mailout_id), key=lambda row: row.recipient_key)
+            found = [self._outcome(row) for row in rows if row.recipient_key > after]
+            return [row for row in found if row.is_error or not only_errors][:limit]
+
+    def _outcome(self, row: JobRow) -> RecipientOutcome:
+        named = {name: getattr(row, name) for name in RecipientOutcome._fields if hasattr(row, name)}
+        found = RecipientOutcome(key=row.recipient_key, attempts=row.attempt, **named)
+        told = [
+            event for event, own_id, _ in self._state.events if own_id == row.id and event.kind in TROUBLES
+        ]
+        if not told:
+            return found
+        last = max(told, key=lambda event: event.occurred_at)
+        return found._replace(code=last.code, reason=last.reason)
 
     def get(self, job_id: str) -> Job | None:
         with self._state.transaction():

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from sendonce.adapters.stores.memory.state import State
 from sendonce.domain.addresses import Address, suppression_key
 from sendonce.domain.people_columns import PeopleColumns
+from sendonce.domain.privacy import is_erased
 from sendonce.domain.subscribers import ImportCounts, NewSubscriber, Subscriber, SubscriberStatus
 from sendonce.domain.suppressions import EVERYBODY, GRAVITY, Suppression, SuppressionReason
 
 
 class MemorySubscribers:
+    import_lanes = 1
+
     def __init__(self, state: State) -> None:
         self._state = state
 
@@ -25,9 +29,7 @@ class MemorySubscribers:
                 counts += self._upsert_one(tenant_id, person, now)
             return counts
 
-    def import_people(
-        self, tenant_id: str, people: PeopleColumns, *, dry_run: bool = False
-    ) -> ImportCounts:
+    def import_people(self, tenant_id: str, people: PeopleColumns, *, dry_run: bool = False) -> ImportCounts:
         columns = zip(people.emails, people.keys, people.names, people.attributes, strict=True)
         rows = [NewSubscriber(Address(text, key), name, values or {}) for text, key, name, values in columns]
         with self._state.transaction():
@@ -88,11 +90,33 @@ class MemorySubscribers:
             statuses = [str(p.status) for (t, _), p in self._state.subscribers.items() if t == tenant_id]
             return {status: statuses.count(status) for status in set(statuses)}
 
+    def attribute_names(self, tenant_id: str) -> Sequence[str]:
+        with self._state.transaction():
+            people = [p for (t, _), p in self._state.subscribers.items() if t == tenant_id]
+            return sorted({name for person in people for name in person.attributes})
+
     def count_lacking(self, tenant_id: str, variable: str) -> int:
         with self._state.transaction():
             people = [p for (t, _), p in self._state.subscribers.items() if t == tenant_id]
             active = [p for p in people if p.status == SubscriberStatus.ACTIVE]
             return sum(not (p.name if variable == "name" else p.attributes.get(variable)) for p in active)
+
+
+class MemoryOutbox:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def due(self, topic: str, limit: int) -> Sequence[tuple[str, dict[str, Any]]]:
+        with self._state.transaction():
+            entries = enumerate(self._state.outbox)
+            waiting = [
+                (n, body) for n, (t, body) in entries if t == topic and n not in self._state.outbox_done
+            ]
+            return [(str(n), body) for n, body in waiting[:limit]]
+
+    def done(self, entry_id: str) -> None:
+        with self._state.transaction():
+            self._state.outbox_done.add(int(entry_id))
 
 
 class MemoryAssets:
@@ -148,7 +172,7 @@ class MemorySuppressions:
             job = self._state.jobs.get(job_id)
             if job is None:
                 return None
-            place = (suppression_key(job.recipient_key, self._state.pepper), job.tenant_id)
+            place = (self._state.suppression_key(job.recipient_key), job.tenant_id)
             known = self._state.suppressions.get(place)
             if known is not None and known.reason == SuppressionReason.UNSUBSCRIBED:
                 del self._state.suppressions[place]
@@ -171,10 +195,11 @@ def suppress(
     now: datetime,
 ) -> bool:
     """Add a suppression; a graver reason replaces a lighter one."""
-    place = (suppression_key(address.key, state.pepper), scope)
+    place = (state.suppression_key(address.key), scope)
     known = state.suppressions.get(place)
     if known is None:
-        state.suppressions[place] = Suppression(place[0], scope, address.text, reason, note, now)
+        text = None if is_erased(address.text) else address.text
+        state.suppressions[place] = Suppression(place[0], scope, text, reason, note, now)
         return True
     if GRAVITY[known.reason] < GRAVITY[reason]:
         state.suppressions[place] = replace(known, reason=reason, note=note)

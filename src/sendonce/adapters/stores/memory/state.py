@@ -106,7 +106,9 @@ class State:
     permits: dict[tuple[str, str], tuple[int, datetime]] = field(default_factory=dict)
     canaries: dict[str, Canary] = field(default_factory=dict)
     outbox: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    outbox_done: set[int] = field(default_factory=set)
     audit: list[tuple[str, str, str]] = field(default_factory=list)
+    erased: dict[str, str] = field(default_factory=dict)
     ledger_id: str = ""
     _lock: RLock = field(default_factory=RLock)
 
@@ -128,5 +130,9 @@ class State:
 
     def suppression_of(self, tenant_id: str, address_key: str) -> Suppression | None:
         """The suppression that denies this address, the global one first."""
-        key = suppression_key(address_key, self.pepper)
+        key = self.suppression_key(address_key)
         return self.suppressions.get((key, EVERYBODY)) or self.suppressions.get((key, tenant_id))
+
+    def suppression_key(self, address_key: str) -> str:
+        """The key that denies an address, also one that was erased and is a hash now."""
+        return self.erased.get(address_key) or suppression_key(address_key, self.pepper)

@@ -47,15 +47,21 @@ class Database:
         return f"{machine}:{file.stat().st_ino}"
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """One durable transaction. StoreLost when the commit was sent and no answer came."""
+    def writing(self, *, made_durable: bool = True) -> Iterator[Connection]:
+        """One durable transaction. StoreLost when the commit was sent and no answer came.
+
+        Without ``made_durable`` the first statement must see to that on PostgreSQL.
+        """
         with self._translated(), self.engine.connect() as connection:
-            if not self.is_sqlite:
+            connection.begin()
+            if made_durable and not self.is_sqlite:
                 # A server set to synchronous_commit = off would confirm claims it can still lose.
                 connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
-            else:
-                connection.begin()
-            yield connection
+            try:
+                yield connection
+            except self.engine.dialect.loaded_dbapi.Error:
+                connection.invalidate()  # SQLAlchemy sees to its own errors, not to those of driver()
+                raise
             try:
                 connection.commit()
             except sa.exc.DBAPIError as exc:
@@ -77,6 +83,10 @@ class Database:
         assert isinstance(moment, datetime)
         return moment.astimezone(UTC)
 
+    def driver(self, connection: Connection) -> Any:
+        """The driver's own connection, inside the transaction of ours: for the hot statements."""
+        return connection.connection.driver_connection
+
     def moment(self, value: datetime) -> Any:
         """A time as the hot statements want it."""
         return value.astimezone(UTC).strftime(SQLITE_TIME) if self.is_sqlite else value
@@ -89,12 +99,12 @@ class Database:
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except sa.exc.DBAPIError as exc:
+        except (sa.exc.DBAPIError, self.engine.dialect.loaded_dbapi.Error) as exc:
             raise Unavailable(self._explain(exc)) from exc
         except sa.exc.TimeoutError as exc:
             raise Unavailable(f"No free connection to the database: {_short(exc)}.") from exc
 
-    def _explain(self, exc: sa.exc.DBAPIError) -> str:
+    def _explain(self, exc: Exception) -> str:
         what = _short(exc)
         where = self.url.render_as_string(hide_password=True)
         for symptom, fix in _FIXES:
@@ -164,6 +174,8 @@ def _sqlite_engine(url: URL) -> sa.Engine:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
+        # An update of many rows keeps a journal of its own for its undoing: in memory, not in a file.
+        connection.execute("PRAGMA temp_store = MEMORY")
         # With NORMAL a power cut undoes commits, and undone claims are letters sent twice.
         if connection.execute("PRAGMA synchronous").fetchone() != (2,):
             raise sqlite3.OperationalError("PRAGMA synchronous = FULL did not take effect")

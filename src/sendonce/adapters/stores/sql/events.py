@@ -14,10 +14,12 @@ from sendonce.adapters.stores.schema import canaries, delivery_events, ledger, m
 from sendonce.adapters.stores.sql.arrows import accept, lock_job
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import insert_for, new_id
+from sendonce.adapters.stores.sql.soft_bounces import SoftBounces
 from sendonce.adapters.stores.sql.suppressions import mark_subscriber, suppress
 from sendonce.domain.addresses import parse_address, suppression_key
 from sendonce.domain.events import MARKS, BounceType, DeliveryEvent, EventKind, EventVerdict
 from sendonce.domain.jobs import JobState, weigh_evidence
+from sendonce.domain.privacy import erased_name, is_erased
 from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.domain.suppressions import SuppressionReason
 from sendonce.errors import BadInput
@@ -27,9 +29,10 @@ J = message_jobs.c
 
 
 class SqlEvents:
-    def __init__(self, database: Database, pepper: bytes) -> None:
+    def __init__(self, database: Database, pepper: bytes, soft_bounce_limit: int) -> None:
         self._db = database
         self._pepper = pepper
+        self._soft_bounces = SoftBounces(database, soft_bounce_limit)
 
     def record(self, event: DeliveryEvent) -> EventVerdict:
         with self._db.writing() as tx:
@@ -48,6 +51,8 @@ class SqlEvents:
             elif row is not None and event.attempt is not None:
                 self._apply_to_job(tx, event, row, now)
             self._apply_to_people(tx, event, row, now)
+            if row is not None and not is_erased(row.recipient):
+                self._count_soft_bounces(tx, event, row, now)
             return verdict
 
     def _job_of(self, tx: Connection, event: DeliveryEvent) -> Row[Any] | None:
@@ -78,6 +83,9 @@ class SqlEvents:
             "received_at": now,
             "raw": event.raw,
         }
+        if row is not None and is_erased(row.recipient):
+            natural_key = erased_name(event.natural_key, self._pepper)
+            values |= {"recipient": row.recipient, "raw": {}, "reason": None, "natural_key": natural_key}
         # SQLAlchemy does not tell the row count of an INSERT on every driver; what came back is sure.
         insert = insert_for(self._db)(delivery_events).values(**values).on_conflict_do_nothing()
         return tx.execute(insert.returning(E.id)).first() is not None
@@ -108,7 +116,11 @@ class SqlEvents:
         else:
             return
         note = event.reason or event.bounce_subtype
+        if row is not None and is_erased(row.recipient):
+            return  # suppressed for good, and the note could name the person again
         if row is not None:
+            if bounce:
+                self._soft_bounces.outweigh(tx, row.suppression_key, row.tenant_id, note)
             suppress(tx, row.suppression_key, row.tenant_id, row.recipient, reason, note, now)
             mark_subscriber(tx, row.tenant_id, row.recipient_key, status, now, bounce)
             return
@@ -118,15 +130,23 @@ class SqlEvents:
             except BadInput:
                 continue
             key = suppression_key(address.key, self._pepper)
+            if bounce:
+                self._soft_bounces.outweigh(tx, key, DEFAULT_TENANT, note)
             suppress(tx, key, DEFAULT_TENANT, address.text, reason, note, now)
             mark_subscriber(tx, DEFAULT_TENANT, address.key, status, now, bounce)
+
+    def _count_soft_bounces(self, tx: Connection, event: DeliveryEvent, row: Row[Any], now: datetime) -> None:
+        if event.kind == EventKind.DELIVERED:
+            self._soft_bounces.delivered(tx, row, now)
+        elif event.kind == EventKind.BOUNCE and event.bounce_type == BounceType.TRANSIENT:
+            self._soft_bounces.came_back(tx, row, now)
 
     def all(self, *, job_id: str | None = None, limit: int = 100) -> Sequence[DeliveryEvent]:
         query = sa.select(delivery_events).order_by(E.received_at.desc(), E.id.desc()).limit(limit)
         if job_id:
             query = query.where(E.job_id == job_id)
         with self._db.reading() as tx:
-            return [_as_event(row) for row in tx.execute(query)]
+            return [as_event(row) for row in tx.execute(query)]
 
 
 def _judge(event: DeliveryEvent, row: Row[Any] | None) -> EventVerdict:
@@ -149,7 +169,7 @@ def _is_uuid(text: str) -> bool:
         return False
 
 
-def _as_event(row: Row[Any]) -> DeliveryEvent:
+def as_event(row: Row[Any]) -> DeliveryEvent:
     return DeliveryEvent(
         event_id=row.event_id,
         natural_key=row.natural_key,

@@ -3,16 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any
 
 import sqlalchemy as sa
 
-from sendonce.adapters.stores.schema import mailouts, message_jobs, suppressions
+from sendonce.adapters.stores.schema import delivery_events, mailouts, message_jobs, suppressions
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import as_job
 from sendonce.domain.jobs import Books, Job, JobState
+from sendonce.domain.reports import ERROR_STATES, TROUBLES, RecipientOutcome
 
 JOBS = message_jobs.c
+EVENTS = delivery_events.c
+
+
+def _in_trouble() -> sa.ColumnElement[bool]:
+    """Sent, and something bad was told of it."""
+    marks = (JOBS.bounced_at, JOBS.complained_at, JOBS.rejected_at)
+    return sa.and_(JOBS.state == JobState.SENT, sa.or_(*(mark.is_not(None) for mark in marks)))
+
+
+def _told(column: sa.Column[Any], otherwise: sa.Column[Any]) -> sa.ColumnElement[Any]:
+    """What the last bad event of a job says; most jobs have none, and none is looked for."""
+    event = (
+        sa.select(column)
+        .where(EVENTS.job_id == JOBS.id, EVENTS.kind.in_(TROUBLES))
+        .order_by(EVENTS.occurred_at.desc(), EVENTS.id.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    return sa.case((_in_trouble(), event), else_=otherwise)
+
+
+# Times leave SQLite as text: the report of a million recipients has five million of them.
+_MOMENTS = (
+    *(JOBS.claimed_at, JOBS.settled_at, JOBS.delivered_at),
+    *(JOBS.bounced_at, JOBS.complained_at, JOBS.rejected_at),
+)
+_OUTCOMES = sa.select(
+    *(JOBS.recipient_key, JOBS.recipient, JOBS.state),
+    *(_told(EVENTS.reason, JOBS.reason), _told(EVENTS.code, JOBS.code)),
+    *(JOBS.message_id, JOBS.attempt),
+    *(sa.type_coerce(moment, sa.types.NullType()) for moment in _MOMENTS),
+)
+
+
+def _as_outcome(row: Sequence[Any]) -> RecipientOutcome:
+    key, recipient, state, reason, code, message_id, attempt, *moments = row
+    told = (reason, code, message_id, attempt)
+    return RecipientOutcome._make((key, recipient, JobState(state), *told, *map(_moment, moments)))
+
+
+def _moment(value: str | datetime | None) -> datetime | None:
+    if isinstance(value, str):
+        return datetime.fromisoformat(value).replace(tzinfo=UTC)
+    return value
 
 
 class SqlJobs:
@@ -103,6 +149,16 @@ class SqlJobs:
             query = query.where(JOBS.id > after)
         with self._db.reading() as tx:
             return [as_job(row) for row in tx.execute(query)]
+
+    def outcomes(
+        self, mailout_id: str, *, after: str = "", limit: int = 5000, only_errors: bool = False
+    ) -> Sequence[RecipientOutcome]:
+        query = _OUTCOMES.where(JOBS.mailout_id == mailout_id, JOBS.recipient_key > after)
+        if only_errors:
+            query = query.where(sa.or_(JOBS.state.in_(ERROR_STATES), _in_trouble()))
+        with self._db.reading() as tx:
+            rows = tx.execute(query.order_by(JOBS.recipient_key).limit(limit)).all()
+        return [_as_outcome(tuple(row)) for row in rows]
 
     def get(self, job_id: str) -> Job | None:
         with self._db.reading() as tx:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -21,6 +20,7 @@ from sendonce.adapters.stores.sql.arrows import (
     move,
 )
 from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.groups import Opening, groups_of
 from sendonce.adapters.stores.sql.rows import insert_audit
 from sendonce.domain.failpoints import failpoint
 from sendonce.domain.jobs import (
@@ -47,69 +47,46 @@ NEIGHBOURS = 20
 class SqlLedger:
     def __init__(self, database: Database) -> None:
         self._db = database
+        self._groups = groups_of(database)
         self._last_served: str | None = None
 
     # -- what the engine does, many times a second ---------------------------------------------
 
     def turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> Turn:
-        with self._db.writing() as tx:
-            now = self._db.now(tx)
-            settled = self._settle(tx, settlements, now)
+        with self._db.writing(made_durable=False) as tx:
+            opening = self._groups.open(tx)
+            settled = self._settle(tx, settlements, opening.now)
             if claim is None:
                 return Turn((), 0, settled, 0)
-            open_mailouts = self._open_mailouts(tx)
+            if opening.halted:
+                raise LedgerRolledBack(opening.halted)
             claimed = self._claimed_already(tx, claim) if claim.retry else []
-            skipped = 0
-            if not claimed:
-                claimed, skipped = self._claim(tx, claim, open_mailouts, now)
-            seq = self._next_claim_seq(tx) if claimed else 0
+            if claimed:
+                turn = Turn(tuple(claimed), self._groups.next_claim_seq(tx), settled, 0)
+            else:
+                turn = self._claim(tx, claim, opening, settled)
             failpoint("claim-before-commit")
-            return Turn(tuple(claimed), seq, settled, skipped)
+            return turn
 
-    def _claim(
-        self, tx: Connection, claim: ClaimRequest, open_mailouts: list[str], now: datetime
-    ) -> tuple[list[ClaimedJob], int]:
+    def _claim(self, tx: Connection, claim: ClaimRequest, opening: Opening, settled: int) -> Turn:
         claimed: list[ClaimedJob] = []
-        skipped = 0
-        for mailout_id in open_mailouts:
+        skipped = seq = 0
+        for mailout_id in self._in_turn(opening.mailouts):
             wanted = claim.limit - len(claimed)
             if wanted <= 0:
                 break
             self._last_served = mailout_id
-            for row in self._claim_from(tx, mailout_id, claim, wanted, now):
-                if row[6] == JobState.SENDING:
-                    claimed.append(_claimed_job(row, now))
-                else:
-                    skipped += 1
-        return claimed, skipped
+            group = self._groups.claim(tx, claim, mailout_id, wanted, opening.now)
+            claimed += group.jobs
+            skipped += group.skipped
+            seq = max(seq, group.seq)
+        return Turn(tuple(claimed), seq, settled, skipped)
 
-    def _open_mailouts(self, tx: Connection) -> list[str]:
-        """Mailouts to claim from; the one after the last served comes first, so that all get a share."""
-        rows = tx.exec_driver_sql(self._db.statement("open_mailouts")).fetchall()
-        halted = rows[0][1]
-        if halted:
-            raise LedgerRolledBack(halted)
-        ids = [row[0] for row in rows if row[0] is not None]
-        later = [i for i in ids if self._last_served is not None and i > self._last_served]
-        return later + ids[: len(ids) - len(later)]
-
-    def _claim_from(
-        self, tx: Connection, mailout_id: str, claim: ClaimRequest, limit: int, now: datetime
-    ) -> list[Any]:
-        statement = self._db.statement("claim")
-        if self._db.is_sqlite:
-            values = (limit, self._db.moment(now), mailout_id, claim.worker_id, claim.token)
-            rows = tx.exec_driver_sql(statement, values).fetchall()
-        else:
-            named = {
-                "limit": limit,
-                "now": now,
-                "mailout": mailout_id,
-                "worker": claim.worker_id,
-                "token": claim.token,
-            }
-            rows = tx.exec_driver_sql(statement, named).fetchall()
-        return sorted(rows, key=lambda row: str(row[0]))
+    def _in_turn(self, mailout_ids: list[str]) -> list[str]:
+        """The mailout after the last served comes first, so that all get a share."""
+        last = self._last_served
+        later = [each for each in mailout_ids if last is not None and each > last]
+        return later + mailout_ids[: len(mailout_ids) - len(later)]
 
     def _claimed_already(self, tx: Connection, claim: ClaimRequest) -> list[ClaimedJob]:
         """The jobs of a claim whose COMMIT reply was lost."""
@@ -129,34 +106,21 @@ class SqlLedger:
         )
         return [ClaimedJob(*row) for row in tx.execute(query)]
 
-    def _next_claim_seq(self, tx: Connection) -> int:
-        """A number that only rises. A database in which it is lower than outside was rolled back."""
-        if self._db.is_sqlite:
-            bump = "UPDATE ledger SET claim_seq = claim_seq + 1 RETURNING claim_seq"
-            return int(tx.exec_driver_sql(bump).scalar_one())
-        # A sequence and not a row: no claim waits for another worker's commit.
-        return int(tx.exec_driver_sql("SELECT nextval('claim_seq')").scalar_one())
-
     # -- settling ------------------------------------------------------------------------------
 
     def _settle(self, tx: Connection, settlements: Sequence[Settlement], now: datetime) -> int:
-        accepted = [s for s in settlements if isinstance(s.outcome, Accepted)]
-        lock_mailouts(tx, [s.job_id for s in settlements if not isinstance(s.outcome, Accepted)])
-        done = self._settle_accepted(tx, accepted, now) if accepted else set()
+        accepted = [
+            (s.job_id, s.attempt, s.outcome.message_id)
+            for s in settlements
+            if isinstance(s.outcome, Accepted)
+        ]
+        if len(accepted) < len(settlements):
+            lock_mailouts(tx, [s.job_id for s in settlements if not isinstance(s.outcome, Accepted)])
+        done = self._groups.settle(tx, accepted, now) if accepted else set()
+        if len(done) == len(settlements):
+            return len(done)
         rest = [s for s in settlements if (s.job_id, s.attempt) not in done]
         return len(done) + sum(self._settle_one(tx, s, now) for s in rest)
-
-    def _settle_accepted(self, tx: Connection, settlements: list[Settlement], now: datetime) -> set[JobRef]:
-        triples = [(s.job_id, s.attempt, _message_id(s)) for s in settlements]
-        statement = self._db.statement("settle_accepted")
-        if self._db.is_sqlite:
-            rows = tx.exec_driver_sql(statement, (self._db.moment(now), json.dumps(triples)))
-        else:
-            jobs, numbers, ids = map(list, zip(*triples, strict=True))
-            rows = tx.exec_driver_sql(
-                statement, {"now": now, "jobs": jobs, "attempts": numbers, "message_ids": ids}
-            )
-        return {(str(row[0]), int(row[1])) for row in rows}
 
     def _settle_one(self, tx: Connection, settlement: Settlement, now: datetime) -> int:
         """Everything but the usual: a deferral, a refusal, a doubt, or an outcome that comes late."""
@@ -380,12 +344,3 @@ def later_event(tx: Connection, moment: datetime) -> bool:
         .limit(1)
     )
     return tx.execute(query).first() is not None
-
-
-def _claimed_job(row: Any, now: datetime) -> ClaimedJob:
-    fields = json.loads(row[5]) if isinstance(row[5], str) else row[5]
-    return ClaimedJob(row[0], row[1], row[2], row[3], row[4], fields, now)
-
-
-def _message_id(settlement: Settlement) -> str | None:
-    return settlement.outcome.message_id if isinstance(settlement.outcome, Accepted) else None

@@ -15,10 +15,13 @@ from sendonce.adapters.stores.sql.events import SqlEvents
 from sendonce.adapters.stores.sql.jobs import SqlJobs
 from sendonce.adapters.stores.sql.ledger import SqlLedger
 from sendonce.adapters.stores.sql.mailouts import SqlMailouts
+from sendonce.adapters.stores.sql.outbox import SqlOutbox
+from sendonce.adapters.stores.sql.people import SqlPeople
 from sendonce.adapters.stores.sql.rows import new_id
 from sendonce.adapters.stores.sql.subscribers import SqlSubscribers
 from sendonce.adapters.stores.sql.suppressions import SqlSuppressions
 from sendonce.adapters.stores.sql.workers import SqlCanaries, SqlPermits, SqlWorkers
+from sendonce.domain.soft_bounces import SOFT_BOUNCE_LIMIT
 from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.errors import Refused, SchemaMismatch, Unavailable
 from sendonce.ports import (
@@ -28,6 +31,8 @@ from sendonce.ports import (
     Jobs,
     Ledger,
     Mailouts,
+    Outbox,
+    People,
     Permits,
     Subscribers,
     Suppressions,
@@ -46,13 +51,15 @@ class SqlStore:
     canaries: Canaries
     mailouts: Mailouts
     assets: Assets
+    outbox: Outbox
     subscribers: Subscribers
     suppressions: Suppressions
+    people: People
     events: Events
     workers: Workers
     permits: Permits
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, soft_bounce_limit: int = SOFT_BOUNCE_LIMIT) -> None:
         self.database = database
         self.ledger = SqlLedger(database)
         pepper = self.ledger.identity().pepper
@@ -60,9 +67,11 @@ class SqlStore:
         self.canaries = SqlCanaries(database)
         self.mailouts = SqlMailouts(database, pepper)
         self.assets = SqlAssets(database)
+        self.outbox = SqlOutbox(database)
         self.subscribers = SqlSubscribers(database, pepper)
         self.suppressions = SqlSuppressions(database, pepper)
-        self.events = SqlEvents(database, pepper)
+        self.people = SqlPeople(database, pepper)
+        self.events = SqlEvents(database, pepper, soft_bounce_limit)
         self.workers = SqlWorkers(database)
         self.permits = SqlPermits(database)
 
@@ -73,7 +82,7 @@ class SqlStore:
         self.database.close()
 
 
-def open_store(url: str) -> SqlStore:
+def open_store(url: str, soft_bounce_limit: int = SOFT_BOUNCE_LIMIT) -> SqlStore:
     """Open a database whose schema is right; an SQLite file is made and upgraded on the way."""
     database = Database(url)
     try:
@@ -93,7 +102,7 @@ def open_store(url: str) -> SqlStore:
                 )
             upgrade_schema(database)
         _check_durability(database)
-        return SqlStore(database)
+        return SqlStore(database, soft_bounce_limit)
     except BaseException:
         database.close()
         raise

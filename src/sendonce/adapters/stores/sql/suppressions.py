@@ -13,6 +13,7 @@ from sendonce.adapters.stores.schema import message_jobs, subscribers, suppressi
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import insert_audit
 from sendonce.domain.addresses import Address, suppression_key
+from sendonce.domain.privacy import is_erased
 from sendonce.domain.suppressions import EVERYBODY, GRAVITY, Suppression, SuppressionReason
 
 S = suppressions.c
@@ -43,7 +44,7 @@ class SqlSuppressions:
         query = sa.select(suppressions).where(S.key == key, S.tenant_id.in_([tenant_id, EVERYBODY]))
         with self._db.reading() as tx:
             row = tx.execute(query.order_by(S.tenant_id)).first()
-            return _as_suppression(row) if row else None
+            return as_suppression(row) if row else None
 
     def all(self, *, after: tuple[str, str] = ("", ""), limit: int = 1000) -> Sequence[Suppression]:
         query = (
@@ -53,7 +54,7 @@ class SqlSuppressions:
             .limit(limit)
         )
         with self._db.reading() as tx:
-            return [_as_suppression(row) for row in tx.execute(query)]
+            return [as_suppression(row) for row in tx.execute(query)]
 
     def unsubscribe(self, job_id: str) -> str | None:
         with self._db.writing() as tx:
@@ -62,7 +63,8 @@ class SqlSuppressions:
                 return None
             now = self._db.now(tx)
             reason = SuppressionReason.UNSUBSCRIBED
-            suppress(tx, job.suppression_key, job.tenant_id, job.recipient, reason, f"job {job_id}", now)
+            address = None if is_erased(job.recipient) else job.recipient
+            suppress(tx, job.suppression_key, job.tenant_id, address, reason, f"job {job_id}", now)
             mark_subscriber(tx, job.tenant_id, job.recipient_key, "unsubscribed", now)
             return str(job.recipient)
 
@@ -126,7 +128,7 @@ def mark_subscriber(
     tx.execute(person.where(P.status.in_(above)).values(status=status, status_updated_at=now, updated_at=now))
 
 
-def _as_suppression(row: Row[Any]) -> Suppression:
+def as_suppression(row: Row[Any]) -> Suppression:
     return Suppression(
         row.key, row.tenant_id, row.address, SuppressionReason(row.reason), row.note, row.created_at
     )

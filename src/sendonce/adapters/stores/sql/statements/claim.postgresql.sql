@@ -12,6 +12,9 @@ WITH picked AS MATERIALIZED (
     ORDER BY j.due_at, j.id
     LIMIT %(limit)s
     FOR UPDATE OF j SKIP LOCKED
+), number AS MATERIALIZED (
+    -- A sequence and not a row: no claim waits for another worker's commit.
+    SELECT nextval('claim_seq') AS seq WHERE EXISTS (SELECT 1 FROM picked)
 )
 UPDATE message_jobs j SET
     state = CASE WHEN picked.suppressed THEN 'skipped' ELSE 'sending' END,
@@ -25,4 +28,4 @@ UPDATE message_jobs j SET
     death_proof = NULL, death_proof_at = NULL, absence_proof = NULL
 FROM picked
 WHERE j.id = picked.id
-RETURNING j.id::text, j.mailout_id::text, j.attempt, j.tries, j.recipient, j.fields, j.state
+RETURNING j.id::text, j.attempt, j.tries, j.recipient, j.fields, j.state, (SELECT seq FROM number)

@@ -10,4 +10,3 @@ UPDATE message_jobs SET
 FROM json_each(?2) AS o
 WHERE message_jobs.id = o.value ->> 0 AND message_jobs.attempt = o.value ->> 1
   AND message_jobs.state IN ('sending', 'in_doubt', 'sent')
-RETURNING id, attempt

@@ -1,0 +1,131 @@
+"""One person's data in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from sendonce.adapters.stores.memory.arrows import move
+from sendonce.adapters.stores.memory.state import JobRow, State
+from sendonce.domain.addresses import Address, suppression_key
+from sendonce.domain.jobs import JobState, Move
+from sendonce.domain.privacy import (
+    ERASED_NOTE,
+    Attempt,
+    Erasure,
+    LetterTo,
+    PersonFile,
+    Scrubber,
+    erased_name,
+    is_erased,
+)
+from sendonce.domain.suppressions import EVERYBODY, GRAVITY, Suppression, SuppressionReason
+
+
+class MemoryPeople:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def file_of(self, address: Address) -> PersonFile:
+        with self._state.transaction():
+            key = self._state.suppression_key(address.key)
+            people = [self._state.subscribers[place] for place in self._places(key)]
+            denials = [s for place, s in sorted(self._state.suppressions.items()) if place[0] == key]
+            return PersonFile(people, denials, [self._letter(row) for row in self._jobs(key)])
+
+    def _letter(self, row: JobRow) -> LetterTo:
+        tried = [
+            Attempt(a.attempt, a.outcome, None, None, None, None)
+            for a in self._state.attempts
+            if a.job_id == row.id
+        ]
+        told = [event for event, own_id, _ in self._state.events if own_id == row.id]
+        return LetterTo(row.as_job(), tried, sorted(told, key=lambda event: event.occurred_at))
+
+    def _places(self, key: str) -> list[tuple[str, str]]:
+        return [place for place in self._state.subscribers if self._state.suppression_key(place[1]) == key]
+
+    def _jobs(self, key: str) -> list[JobRow]:
+        rows = self._state.jobs.values()
+        mine = (row for row in rows if self._state.suppression_key(row.recipient_key) == key)
+        return sorted(mine, key=lambda row: row.id)
+
+    def erase(self, address: Address, actor: str) -> Erasure:
+        with self._state.transaction() as now:
+            key = suppression_key(address.key, self._state.pepper)
+            name = erased_name(address.key, self._state.pepper)
+            places, jobs = self._places(key), self._jobs(key)
+            written = [*(key for _, key in places), *(row.recipient for row in jobs)]
+            scrubber = Scrubber([address.text, address.key, *written], name)
+            job_ids = {row.id for row in jobs}
+            for place in places:
+                del self._state.subscribers[place]
+            erasure = Erasure(
+                subscribers=len(places),
+                letters=sum([self._erase_job(row, key, scrubber, now) for row in jobs]),
+                events=self._erase_events(job_ids, scrubber, name),
+                suppressions=self._erase_suppressions(key, scrubber),
+                suppressed=self._suppress(key, now),
+                notes=self._erase_notes(scrubber),
+            )
+            if erasure.changed:
+                self._state.audit.append((actor, "erase", name))
+            return erasure
+
+    def _erase_job(self, row: JobRow, key: str, scrubber: Scrubber, now: datetime) -> bool:
+        before = replace(row)
+        row.recipient = row.recipient_key = erased_name(row.recipient_key, self._state.pepper)
+        self._state.erased[row.recipient_key] = key
+        row.fields, row.reason = {}, scrubber.text(row.reason)
+        if row.state == JobState.SCHEDULED:
+            move(row, Move.SKIP, reason="erased", settled_at=now)
+        return row != before
+
+    def _erase_events(self, job_ids: set[str], scrubber: Scrubber, name: str) -> int:
+        erased = 0
+        for index, (event, own_id, at) in enumerate(self._state.events):
+            named = any((scrubber.text(text) or "") != text for text in event.recipients)
+            if own_id not in job_ids and not (own_id is None and named):
+                continue
+            bare = replace(event, recipients=(name,), raw={}, reason=None)
+            bare = replace(bare, natural_key=erased_name(event.natural_key, self._state.pepper))
+            erased += bare != event
+            self._state.events[index] = (bare, own_id, at)
+        return erased
+
+    def _erase_suppressions(self, key: str, scrubber: Scrubber) -> int:
+        erased = 0
+        for place, known in self._state.suppressions.items():
+            if place[0] == key:
+                bare = replace(known, address=None, note=scrubber.text(known.note))
+                erased += bare != known
+                self._state.suppressions[place] = bare
+        return erased
+
+    def _suppress(self, key: str, now: datetime) -> bool:
+        place = (key, EVERYBODY)
+        known = self._state.suppressions.get(place)
+        reason = SuppressionReason.MANUAL
+        if known is None:
+            self._state.suppressions[place] = Suppression(key, EVERYBODY, None, reason, ERASED_NOTE, now)
+            return True
+        if GRAVITY[known.reason] < GRAVITY[reason]:
+            self._state.suppressions[place] = replace(known, reason=reason, note=ERASED_NOTE)
+        return False
+
+    def _erase_notes(self, scrubber: Scrubber) -> int:
+        audit = [
+            (actor, action, scrubber.text(subject) or "") for actor, action, subject in self._state.audit
+        ]
+        outbox = [(topic, scrubber.document(body)) for topic, body in self._state.outbox]
+        erased = sum(new != old for new, old in zip(audit, self._state.audit, strict=True))
+        erased += sum(new != old for new, old in zip(outbox, self._state.outbox, strict=True))
+        self._state.audit, self._state.outbox = audit, outbox
+        for entry in self._state.mailouts.values():
+            if entry.plan_cursor in scrubber.spellings:
+                entry.plan_cursor = entry.plan_cursor[:1]
+            testers = entry.mailout.audience
+            if testers:
+                stay = tuple(tester for tester in testers if not is_erased(scrubber.text(tester) or ""))
+                entry.mailout = replace(entry.mailout, audience=stay)
+        return erased

@@ -1,0 +1,222 @@
+"""One person's data on SQL: all of it shown, or all of it erased in one transaction.
+
+People are found by the suppression key, which folds the spellings that share a mailbox. The tables are
+looked through before the transaction begins, so that nobody waits for the search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from sendonce.adapters.stores.schema import (
+    attempts,
+    audit_log,
+    delivery_events,
+    mailouts,
+    message_jobs,
+    outbox,
+    subscribers,
+    suppressions,
+)
+from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.events import as_event
+from sendonce.adapters.stores.sql.rows import as_job, insert_audit
+from sendonce.adapters.stores.sql.subscribers import as_subscriber
+from sendonce.adapters.stores.sql.suppressions import as_suppression, suppress
+from sendonce.domain.addresses import Address, suppression_key
+from sendonce.domain.privacy import (
+    ERASED_NOTE,
+    Attempt,
+    Erasure,
+    LetterTo,
+    PersonFile,
+    Scrubber,
+    erased_name,
+    is_erased,
+)
+from sendonce.domain.suppressions import EVERYBODY, SuppressionReason
+
+A, E, J, P, S = attempts.c, delivery_events.c, message_jobs.c, subscribers.c, suppressions.c
+T = TypeVar("T")
+
+
+class SqlPeople:
+    def __init__(self, database: Database, pepper: bytes) -> None:
+        self._db = database
+        self._pepper = pepper
+
+    def file_of(self, address: Address) -> PersonFile:
+        key = suppression_key(address.key, self._pepper)
+        with self._db.reading() as tx:
+            people = tx.execute(sa.select(subscribers).where(P.suppression_key == key)).all()
+            denials = tx.execute(sa.select(suppressions).where(S.key == key).order_by(S.tenant_id)).all()
+            jobs = tx.execute(sa.select(message_jobs).where(J.suppression_key == key).order_by(J.id)).all()
+            letters = [self._letter(tx, row) for row in jobs]
+        return PersonFile(
+            [as_subscriber(row) for row in people], [as_suppression(row) for row in denials], letters
+        )
+
+    def _letter(self, tx: Connection, job: Row[Any]) -> LetterTo:
+        tried = tx.execute(sa.select(attempts).where(A.job_id == job.id).order_by(A.attempt))
+        told = tx.execute(sa.select(delivery_events).where(E.job_id == job.id).order_by(E.occurred_at, E.id))
+        return LetterTo(
+            as_job(job),
+            [Attempt(a.attempt, a.outcome, a.code, a.reason, a.claimed_at, a.ended_at) for a in tried],
+            [as_event(event) for event in told],
+        )
+
+    # -- erasing ------------------------------------------------------------------------------
+
+    def erase(self, address: Address, actor: str) -> Erasure:
+        key = suppression_key(address.key, self._pepper)
+        name = erased_name(address.key, self._pepper)
+        with self._db.reading() as tx:
+            scrubber = Scrubber([address.text, address.key, *_spellings(tx, key)], name)
+            jobs = list(tx.execute(sa.select(J.id).where(J.suppression_key == key)).scalars())
+            events = _event_ids(tx, jobs, scrubber)
+            documents = {
+                table.name: _mentions(tx, table, scrubber) for table in (outbox, audit_log, mailouts)
+            }
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            erasure = Erasure(
+                letters=sum([self._erase_job(tx, row, scrubber, now) for row in _locked(tx, jobs)]),
+                events=sum(
+                    _erase_event(tx, row, name, erased_name(row.natural_key, self._pepper))
+                    for row in _rows(tx, delivery_events, events)
+                ),
+                subscribers=tx.execute(subscribers.delete().where(P.suppression_key == key)).rowcount,
+                suppressions=_erase_suppressions(tx, key, scrubber),
+                suppressed=suppress(tx, key, EVERYBODY, None, SuppressionReason.MANUAL, ERASED_NOTE, now),
+                notes=_erase_attempts(tx, jobs, scrubber) + _erase_documents(tx, documents, scrubber),
+            )
+            _erase_plan_cursors(tx, scrubber)
+            if erasure.changed:
+                insert_audit(tx, now, actor, "erase", name, {"letters": erasure.letters})
+            return erasure
+
+    def _erase_job(self, tx: Connection, job: Row[Any], scrubber: Scrubber, now: datetime) -> bool:
+        """The row keeps its place under a hash. What was not sent yet never will be."""
+        reason = scrubber.text(job.reason)
+        if is_erased(job.recipient) and not job.fields and reason == job.reason and job.state != "scheduled":
+            return False
+        hashed = erased_name(job.recipient_key, self._pepper)
+        changes: dict[str, Any] = {
+            "recipient": hashed,
+            "recipient_key": hashed,
+            "fields": {},
+            "reason": reason,
+        }
+        if job.state == "scheduled":
+            changes |= {"state": "skipped", "reason": "erased", "settled_at": now}
+        tx.execute(message_jobs.update().where(J.id == job.id).values(changes))
+        return True
+
+
+def _spellings(tx: Connection, key: str) -> list[str]:
+    """How the address is written in the rows that belong to the person."""
+    queries = (
+        sa.select(P.email).where(P.suppression_key == key),
+        sa.select(P.address_key).where(P.suppression_key == key),
+        sa.select(J.recipient).where(J.suppression_key == key),
+        sa.select(J.recipient_key).where(J.suppression_key == key),
+        sa.select(S.address).where(S.key == key, S.address.is_not(None)),
+    )
+    return [text for query in queries for text in tx.execute(query.distinct()).scalars() if text]
+
+
+def _event_ids(tx: Connection, job_ids: Sequence[str], scrubber: Scrubber) -> list[str]:
+    """The events of the person's letters, and those of unknown letters that name the person."""
+    found = [
+        event_id
+        for some in _portions(job_ids)
+        for event_id in tx.execute(sa.select(E.id).where(E.job_id.in_(some))).scalars()
+    ]
+    named = sa.or_(*(_contains(column, scrubber) for column in (E.recipient, E.raw)))
+    return found + list(tx.execute(sa.select(E.id).where(E.job_id.is_(None), named)).scalars())
+
+
+def _mentions(tx: Connection, table: sa.Table, scrubber: Scrubber) -> list[str]:
+    named = sa.or_(*(_contains(table.c[column], scrubber) for column in _DOCUMENTS[table.name]))
+    return list(tx.execute(sa.select(table.c.id).where(named)).scalars())
+
+
+def _contains(column: sa.Column[Any], scrubber: Scrubber) -> sa.ColumnElement[bool]:
+    text = sa.func.lower(sa.cast(column, sa.Text))
+    return sa.or_(sa.false(), *(text.contains(spelling, autoescape=True) for spelling in scrubber.spellings))
+
+
+def _locked(tx: Connection, job_ids: Sequence[str]) -> Iterator[Row[Any]]:
+    for some in _portions(sorted(job_ids)):
+        query = sa.select(message_jobs).where(J.id.in_(some)).order_by(J.id)
+        yield from tx.execute(query.with_for_update(key_share=True)).all()
+
+
+def _rows(tx: Connection, table: sa.Table, ids: Sequence[str]) -> Iterator[Row[Any]]:
+    for some in _portions(ids):
+        yield from tx.execute(sa.select(table).where(table.c.id.in_(some))).all()
+
+
+def _erase_event(tx: Connection, event: Row[Any], name: str, natural_key: str) -> bool:
+    """Kind, type and code stay for the statistics. The natural key may hold a hash that anyone could test."""
+    if event.recipient == name and not event.raw:
+        return False
+    erased: dict[str, Any] = {"recipient": name, "raw": {}, "reason": None, "natural_key": natural_key}
+    tx.execute(delivery_events.update().where(E.id == event.id).values(erased))
+    return True
+
+
+def _erase_suppressions(tx: Connection, key: str, scrubber: Scrubber) -> int:
+    erased = 0
+    for row in tx.execute(sa.select(suppressions).where(S.key == key)).all():
+        note = scrubber.text(row.note)
+        if row.address is not None or note != row.note:
+            own = suppressions.update().where(S.key == key, S.tenant_id == row.tenant_id)
+            erased += tx.execute(own.values(address=None, note=note)).rowcount
+    return erased
+
+
+def _erase_attempts(tx: Connection, job_ids: Sequence[str], scrubber: Scrubber) -> int:
+    erased = 0
+    for some in _portions(job_ids):
+        for row in tx.execute(sa.select(attempts).where(A.job_id.in_(some), A.reason.is_not(None))).all():
+            reason = scrubber.text(row.reason)
+            if reason != row.reason:
+                own = attempts.update().where(A.job_id == row.job_id, A.attempt == row.attempt)
+                erased += tx.execute(own.values(reason=reason)).rowcount
+    return erased
+
+
+def _erase_plan_cursors(tx: Connection, scrubber: Scrubber) -> None:
+    """A planner that goes on from the first letter meets rows that are there already, and passes them by."""
+    cursor = mailouts.c.plan_cursor
+    shorter = mailouts.update().where(cursor.in_(scrubber.spellings))
+    tx.execute(shorter.values(plan_cursor=sa.func.substr(cursor, 1, 1)))
+
+
+_DOCUMENTS = {"outbox": ("body", "error"), "audit_log": ("subject", "details"), "mailouts": ("audience",)}
+
+
+def _erase_documents(tx: Connection, ids: dict[str, list[str]], scrubber: Scrubber) -> int:
+    erased = 0
+    for table in (outbox, audit_log, mailouts):
+        for row in _rows(tx, table, ids[table.name]):
+            columns = _DOCUMENTS[table.name]
+            changes = {column: scrubber.document(getattr(row, column)) for column in columns}
+            if table is mailouts:  # a test: whoever was erased is no tester any more
+                changes["audience"] = [tester for tester in changes["audience"] if not is_erased(tester)]
+            if any(changes[column] != getattr(row, column) for column in columns):
+                erased += tx.execute(table.update().where(table.c.id == row.id).values(changes)).rowcount
+    return erased
+
+
+def _portions(items: Iterable[T], size: int = 500) -> Iterator[list[T]]:
+    """IN lists of a length that every database takes."""
+    every = list(items)
+    for start in range(0, len(every), size):
+        yield every[start : start + size]

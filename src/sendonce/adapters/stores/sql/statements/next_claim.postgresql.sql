@@ -1,0 +1,2 @@
+-- A sequence and not a row: no claim waits for another worker's commit.
+SELECT nextval('claim_seq')

@@ -1,0 +1,123 @@
+"""sendonce erase, sendonce show: one person's data."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sendonce.domain.addresses import parse_address
+from sendonce.entrypoints.cli.context import opened_store, ready_settings
+from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
+from sendonce.errors import BadInput
+
+if TYPE_CHECKING:
+    from sendonce.domain.privacy import LetterTo
+    from sendonce.flows.show_person import Explained, PersonReport
+
+EmailArgument = Annotated[str, typer.Argument(help="The person's address, in any spelling.")]
+
+
+def erase(
+    email: EmailArgument,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Remove a person's data everywhere; a keyed hash stays, so that nobody writes to them again."""
+    from sendonce.flows.erase import erase as erase_person
+
+    address = parse_address(email)
+    if not yes:
+        _confirm(address.text)
+    with opened_store(ready_settings()) as store:
+        erasure = erase_person(store.people, address, getpass.getuser())
+    if json:
+        print_json({"erased": erasure.changed, **as_dict(erasure)})
+        return
+    if not erasure.changed:
+        say("Nothing was left to erase. The address stays suppressed.")
+        return
+    say(
+        f"Erased: {erasure.subscribers} subscribers, the recipient of {erasure.letters} letters, "
+        f"{erasure.events} delivery events, {erasure.suppressions} suppressions, {erasure.notes} notes."
+    )
+    say("A keyed hash stays in the suppression list: an import will not bring the address back.")
+
+
+def _confirm(address: str) -> None:
+    if not sys.stdin.isatty():
+        raise BadInput("Erasing cannot be undone: give --yes where nobody can be asked.")
+    if not typer.confirm(f"Erase all data of {address}? This cannot be undone.", err=True):
+        raise typer.Exit(1)
+
+
+def show(email: EmailArgument, json: JsonFlag = False) -> None:
+    """Print all that is known of a person, and why each letter was or was not sent."""
+    from sendonce.flows.show_person import show_person
+
+    address = parse_address(email)
+    with opened_store(ready_settings()) as store:
+        report = show_person(store, address)
+    if json:
+        print_json(_as_json(report))
+    else:
+        _print_person(report)
+
+
+def _as_json(report: PersonReport) -> dict[str, Any]:
+    return {
+        "address": report.address,
+        "known": report.known,
+        "subscribers": [as_dict(person) for person in report.file.subscribers],
+        "suppressions": [as_dict(item) for item in report.file.suppressions],
+        "letters": [_letter_json(item) for item in report.mailouts],
+    }
+
+
+def _letter_json(item: Explained) -> dict[str, Any]:
+    letter = item.letter
+    return {
+        "mailout_id": item.mailout.id,
+        "mailout": item.mailout.name,
+        "why": item.why,
+        "job": as_dict(letter.job) if letter else None,
+        "attempts": [as_dict(attempt) for attempt in letter.attempts] if letter else [],
+        "events": [as_dict(event) for event in letter.events] if letter else [],
+    }
+
+
+def _print_person(report: PersonReport) -> None:
+    if not report.known:
+        say(f"Nothing is known of {report.address}.")
+        return
+    people = report.file.subscribers
+    for person in people:
+        bounce = " ".join(filter(None, (person.bounce_type, person.bounce_subtype)))
+        say(f"Subscriber {person.email} of {person.tenant_id}: {person.status} {bounce}".rstrip())
+        say(f"  name: {person.name or '-'}; since {person.created_at:%Y-%m-%d %H:%M}")
+        for name, value in person.attributes.items():
+            say(f"  {name}: {_one_line(value)}")
+    if not people:
+        say(f"{report.address} is not among the subscribers.")
+    denials = [
+        (s.scope, s.reason, s.note, s.created_at, s.address or "(erased)") for s in report.file.suppressions
+    ]
+    if denials:
+        print_table("Suppressions in force", ["scope", "reason", "note", "since", "as"], denials)
+    print_table("Letters", ["mailout", "what became of it", "told"], map(_letter_row, report.mailouts))
+
+
+def _letter_row(item: Explained) -> tuple[object, ...]:
+    return item.mailout.name, item.why, _told(item.letter) if item.letter else ""
+
+
+def _told(letter: LetterTo) -> str:
+    tried = [f"attempt {attempt.attempt}: {attempt.outcome}" for attempt in letter.attempts]
+    events = [f"{event.kind} {event.occurred_at:%Y-%m-%d %H:%M}" for event in letter.events]
+    return "; ".join(tried + events)
+
+
+def _one_line(value: str) -> str:
+    return "".join(char if char.isprintable() else " " for char in value)

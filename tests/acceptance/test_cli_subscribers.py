@@ -1,0 +1,137 @@
+"""Lists, reports and one person's data, as a user works with them: the command line in its own process."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+LETTER = "---\nsubject: Hello\n---\nHello, {{ name | default: 'friend' }}!\n"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def sendonce(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
+    """Runs a command on each kind of database, in a folder of its own, with nothing leaving the machine."""
+    file = f"sqlite:///{tmp_path}/sendonce.db"
+    url: str = file if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    keep = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    settings = {
+        "DATABASE_URL": url,
+        "STATE_DIR": str(tmp_path / "state"),
+        "MAILDIR_PATH": str(tmp_path / "mail"),
+    }
+
+    def run(*words: str, code: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "sendonce", *words],
+            cwd=tmp_path,
+            env={**keep, **settings, "TRANSPORT": "maildir", "RATE_LIMIT_PER_SEC": "1000", **environment},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr
+        return done
+
+    return run
+
+
+def told(done: subprocess.CompletedProcess[str]) -> Any:
+    return json.loads(done.stdout)
+
+
+def table(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text.removeprefix("\ufeff"))))
+
+
+LIST = """E-mail;Имя;Город
+ivan@example.com;Иван;"=HYPERLINK(""http://x"")"
+bad address;Б;
+@x;-1;
+olga@example.com;;
+"""
+
+
+def test_a_list_goes_in_and_comes_out(sendonce: Run, tmp_path: Path) -> None:
+    """A cp1251 export is imported, its bad lines are kept in a file, and the export carries no formula."""
+    (tmp_path / "list.csv").write_bytes(LIST.encode("cp1251"))
+    dry = told(sendonce("subscribers", "import", "list.csv", "--dry-run", "--json"))
+    assert (dry["inserted"], dry["invalid"], dry["rejects"]) == (2, 2, None)
+    assert not (tmp_path / "list.csv.rejects.csv").exists()
+    report = told(sendonce("subscribers", "import", "list.csv", "--json"))
+    assert {**report, "dry_run": True, "rejects": None} == dry
+    rejects = table((tmp_path / "list.csv.rejects.csv").read_text("utf-8"))
+    assert [(row["line"], row["record"]) for row in rejects] == [
+        ("3", "bad address, Б, "),
+        ("4", "'@x, -1, "),
+    ]
+    again = sendonce("subscribers", "import", "list.csv", "--map", "email=E-mail,name=Имя,town=Город")
+    assert "0 added, 1 updated, 1 unchanged, 0 duplicate, 2 invalid." in again.stdout
+    assert "line 3: " in again.stdout
+    sendonce("subscribers", "export", "--status", "active", "-o", "out.csv")
+    exported = (tmp_path / "out.csv").read_text("utf-8")
+    assert [row["town"] for row in table(exported)] == ['\'=HYPERLINK("http://x")', ""]
+    assert '"ivan@example.com","Иван","active"' in exported
+    assert sendonce("subscribers", "export", "--status", "bounced").stdout.count("\n") == 1
+
+
+def test_what_is_wrong_with_an_import_is_told(sendonce: Run, tmp_path: Path) -> None:
+    """A missing file, an unknown column and a wrong --map: exit code 2, with a way out."""
+    (tmp_path / "list.csv").write_text("who,what\na,b\n")
+    assert "Cannot read 'nowhere.csv'" in sendonce("subscribers", "import", "nowhere.csv", code=2).stderr
+    assert "--map email=" in sendonce("subscribers", "import", "list.csv", code=2).stderr
+    assert "must be like" in sendonce("subscribers", "import", "list.csv", "--map", "email", code=2).stderr
+
+
+def test_a_mailout_is_reported_and_a_person_forgotten(sendonce: Run, tmp_path: Path) -> None:
+    """The report names each recipient; show tells why; erase takes the person out of all of it."""
+    (tmp_path / "list.csv").write_text("email,name\nann@example.com,Ann\nbob@example.com,Bob\n")
+    (tmp_path / "letter.md").write_text(LETTER)
+    sendonce("subscribers", "import", "list.csv")
+    sendonce("suppression", "add", "bob@example.com")
+    mailout = told(sendonce("mailout", "create", "letter.md", "--json"))["id"]
+    sendonce("mailout", "send", mailout, "--json")
+
+    both = ("--csv", "all.csv", "--errors-csv", "errors.csv")
+    report = told(sendonce("mailout", "report", mailout, *both, "--json"))
+    assert report["counts"]["planned"] == report["csv_rows"] == 2
+    assert report["errors_csv_rows"] == 0
+    rows = {row["recipient"]: row for row in table((tmp_path / "all.csv").read_text("utf-8"))}
+    assert rows["ann@example.com"]["outcome"] == "sent"
+    assert rows["ann@example.com"]["settled_at"]
+    assert (rows["bob@example.com"]["outcome"], rows["bob@example.com"]["reason"]) == (
+        "skipped",
+        "suppressed",
+    )
+    assert "█" in sendonce("mailout", "report", mailout, PYTHONIOENCODING="utf-8").stdout
+
+    bob = told(sendonce("show", "BOB+x@example.com", "--json"))
+    assert bob["letters"][0]["why"] == "not sent: the address was suppressed"
+    assert "not sent: the address was suppressed" in sendonce("show", "bob@example.com", COLUMNS="200").stdout
+
+    assert "--yes" in sendonce("erase", "ann@example.com", code=2).stderr
+    assert told(sendonce("erase", "Ann@Example.com", "--yes", "--json"))["letters"] == 1
+    imported = told(sendonce("subscribers", "import", "list.csv", "--json", UNSUBSCRIBE_SECRET="another one"))
+    assert imported["inserted"] == 1
+    ann = told(sendonce("show", "ann@example.com", "--json"))
+    assert [person["status"] for person in ann["subscribers"]] == ["unsubscribed"]
+    assert ann["letters"][0]["job"]["recipient"].startswith("erased:")
+    sendonce("mailout", "report", mailout, "--csv", "all.csv")
+    assert "ann@" not in (tmp_path / "all.csv").read_text("utf-8")
+
+
+def test_somebody_unknown(sendonce: Run) -> None:
+    """Is said to be unknown; what is no address is refused."""
+    assert sendonce("show", "nobody@example.com").stdout == "Nothing is known of nobody@example.com.\n"
+    assert "no @" in sendonce("show", "nobody", code=2).stderr

@@ -1,0 +1,446 @@
+"""Worker processes as they are started by users, against the sandbox: the rules that need a real process."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import signal
+import socket
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sendonce.adapters.stores.sql.store import open_store
+from sendonce.adapters.wire_journal import StateDirectory
+from sendonce.flows.bury import bury_the_dead
+from tests.crash.judge import judge_world
+from tests.crash.world import CONNECTIONS, Process, World, opened, until
+
+STOPPING = [sys.executable, "-m", "tests.crash.stopping"]
+JUMPING = [sys.executable, "-m", "tests.crash.jumping_clock"]
+NAUGHTY_STRINGS = Path(__file__).parents[2].parent / "shared" / "corpora" / "blns.json"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    slow = '--faults={"slow": [5, 10]}'
+    with opened(World(tmp_path, f"sqlite:///{tmp_path}/disk/sendonce.db", [slow])) as world:
+        yield world
+
+
+def accepted(world: World) -> list[str]:
+    return [row["to"][0] for row in world.sandbox.acceptances()]
+
+
+def stopped(worker: Process) -> bool:
+    return Path(f"/proc/{worker.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
+def bury(world: World) -> int:
+    """Bury by hand what is dead; how many workers were."""
+    store = open_store(world.database_url)
+    try:
+        state = StateDirectory(Path(world.environment["STATE_DIR"]), store.ledger.identity().ledger_id)
+        return len(bury_the_dead(store, state, retry_after=0.0))
+    finally:
+        store.close()
+
+
+# -- leaving and dying -----------------------------------------------------------------------------
+
+
+def test_sigterm_drains_and_leaves_nothing_behind(world: World) -> None:
+    world.plan(300)
+    worker = world.worker()
+    until(lambda: world.eye.sending_of(worker.pid), 20, "letters are sending")
+    began = time.monotonic()
+    assert worker.end() == 0, worker.log.read_text()
+    assert time.monotonic() - began < 10
+    states = world.states()
+    assert set(states) <= {"sent", "scheduled"}
+    assert states.get("sent", 0) == len(accepted(world))
+    assert [row.end for row in world.eye.rows('SELECT "end" FROM workers')] == ["left"]
+    assert not list((world.disk / "state").glob("*/workers/*"))
+
+
+def test_a_provider_that_hangs_leaves_its_own_calls_in_doubt_and_no_others(world: World) -> None:
+    world.plan(100)
+    world.sandbox.faults(hang_after=1.0, hang_seconds=60)
+    worker = world.worker(SES_TIMEOUT_SECONDS="60")
+    until(lambda: len(accepted(world)) == CONNECTIONS, 20, "all connections hang")
+    began = time.monotonic()
+    assert worker.end() == 0, worker.log.read_text()
+    assert time.monotonic() - began < 10
+    assert world.states() == {"in_doubt": CONNECTIONS, "scheduled": 100 - CONNECTIONS}
+
+
+@pytest.mark.parametrize(
+    ("failpoint", "times", "fewest", "most"),
+    [
+        ("wire-before", 7, 0, 0),
+        ("wire-after", 7, 1, 1),
+        ("body-after", 7, 1, 1),
+        ("reply-before", 7, 1, 1),
+        ("reply-after", 7, 0, 0),
+        # The ledger has a thread of its own: meanwhile the connection may have a letter on the wire.
+        ("claim-before-commit", 3, 0, 1),
+        ("claimed", 3, 0, 1),
+        ("settle-before", 3, 0, 1),
+        ("settle-after", 3, 0, 1),
+    ],
+)
+def test_the_journal_of_a_killed_worker_settles_all_but_what_was_on_the_wire(
+    world: World, failpoint: str, times: int, fewest: int, most: int
+) -> None:
+    """Never wired: scheduled again at once. Answered: settled. In between: in doubt, one a connection."""
+    world.plan(30)
+    worker = world.worker(FAILPOINT=f"{failpoint}:{times}", CONCURRENCY="1")
+    assert worker.wait() == -signal.SIGKILL
+    assert bury(world) == 1
+    states = world.states()
+    in_doubt = states.get("in_doubt", 0)
+    assert fewest <= in_doubt <= most
+    assert set(states) <= {"sent", "scheduled", "in_doubt"}
+    assert 0 <= len(accepted(world)) - states.get("sent", 0) <= in_doubt
+
+
+def test_a_second_worker_of_the_same_name_is_refused(world: World) -> None:
+    world.plan(400)
+    first = world.worker("--name", "mailer")
+    until(lambda: world.registered(first), 20, "the first is there")
+    complaint = world.run("worker", "--name", "mailer", expect=3)
+    assert "There is a worker named 'mailer' already" in complaint
+    first.kill()
+    again = world.worker("--name", "mailer")
+    until(lambda: world.registered(again), 20, "its successor may have the name")
+    assert again.end() == 0
+
+
+# -- what is honoured ------------------------------------------------------------------------------
+
+
+# Of these two the worker is stopped in mid-sentence: on SQLite it might hold the only lock there is.
+
+
+def test_who_unsubscribes_while_the_worker_is_stopped_gets_nothing(tmp_path: Path, postgres_url: str) -> None:
+    """The one-second promise, seen from outside: the claim is older than the unsubscription."""
+    with opened(World(tmp_path, postgres_url)) as world:
+        world.plan(1)
+        worker = world.worker(program=STOPPING, FAILPOINT="wire-before:1")
+        until(lambda: stopped(worker), 20, "the worker has stopped before the wire")
+        assert world.eye.count("sending") == 1
+        world.run("suppression", "add", "person000000@example.org")
+        old = "SELECT count(*) FROM message_jobs WHERE claimed_at < now() - interval '1.2 seconds'"
+        until(lambda: world.eye.number(old), 10, "the claim is old")
+        worker.signal(signal.SIGCONT)
+        until(lambda: world.eye.count("skipped") == 1, 20, "the letter is skipped")
+        assert accepted(world) == []
+
+
+def test_a_zombies_late_request_is_refused_and_its_letter_is_sent_once(
+    tmp_path: Path, postgres_url: str
+) -> None:
+    """The signature fence: stopped after the last check, right before the socket."""
+    settings = {"SES_SIGNATURE_WINDOW_SECONDS": "3", "IN_DOUBT_QUIET_SECONDS": "60", "CONCURRENCY": "1"}
+    with opened(World(tmp_path, postgres_url, ["--signature-window=2"], **settings)) as world:
+        world.plan(1)
+        zombie = world.worker(program=STOPPING, FAILPOINT="wire-after:1")
+        until(lambda: stopped(zombie), 20, "the worker has stopped before the socket")
+        other = world.worker()
+        until(lambda: world.eye.count("in_doubt") == 1, 20, "the signature's time is over")
+        (proof,) = world.eye.rows("SELECT death_proof FROM message_jobs")
+        assert "the signature expired at the provider" in proof[0]
+        assert accepted(world) == []
+        zombie.signal(signal.SIGCONT)
+        until(lambda: world.eye.count("sent") == 1, 20, "the refused letter is sent again")
+        assert accepted(world) == ["person000000@example.org"]
+        assert (zombie.end(), other.end()) == (0, 0)
+
+
+def test_a_paused_mailout_rests_and_a_cancelled_one_ends(world: World) -> None:
+    world.plan(1000)
+    world.sandbox.faults(slow=[60, 60])
+    worker = world.worker()
+    until(lambda: world.eye.count("sent") > 20, 20, "letters leave")
+    world.run("mailout", "pause", world.mailout)
+    until(lambda: world.eye.count("sending") == 0, 10, "what was on its way has arrived")
+    resting = len(accepted(world))
+    world.run("mailout", "resume", world.mailout)
+    until(lambda: len(accepted(world)) > resting + 20, 20, "it goes on")
+    world.run("mailout", "cancel", world.mailout)
+    until(lambda: world.eye.number("SELECT count(*) FROM mailouts WHERE status = 'sent'"), 10, "it is over")
+    assert worker.end() == 0
+    states = world.states()
+    assert set(states) == {"sent", "skipped"}
+    assert states["sent"] == len(accepted(world)) < 1000
+    assert judge_world(world).clean
+
+
+# -- doubt -----------------------------------------------------------------------------------------
+
+
+def test_doubt_stays_while_a_neighbours_event_is_missing(tmp_path: Path) -> None:
+    """The event route may have lost more than one: absence is not proven."""
+    with opened(
+        World(tmp_path, f"sqlite:///{tmp_path}/disk/sendonce.db", IN_DOUBT_QUIET_SECONDS="1")
+    ) as world:
+        first, *_ = world.plan(12)
+        world.sandbox.faults(events={"withhold_jobs": [first]})
+        world.serve()
+        assert world.worker(FAILPOINT="wire-after:5", CONCURRENCY="1").wait() == -signal.SIGKILL
+        worker = world.worker()
+        until(lambda: world.eye.count("sent") == 11, 20, "all others are sent")
+        until(lambda: _age_of_doubt(world) > 3, 20, "the quiet time is long over")
+        assert world.eye.count("in_doubt") == 1
+        world.sandbox.behave()
+        until(lambda: world.eye.count("sent") == 12, 20, "absence is proven, and the letter is sent")
+        assert worker.end() == 0
+        assert judge_world(world).clean
+
+
+def _age_of_doubt(world: World) -> float:
+    age = "SELECT (julianday('now') - julianday(death_proof_at)) * 86400 FROM message_jobs"
+    return float(world.eye.rows(f"{age} WHERE state = 'in_doubt'")[0][0])
+
+
+def test_a_worker_cut_off_from_postgres_is_not_buried(tmp_path: Path, postgres_url: str) -> None:
+    """Its database connection is dead; it is not, and the letters in its hands may still leave."""
+    with opened(World(tmp_path, postgres_url)) as world:
+        world.plan(200)
+        world.sandbox.faults(slow=[300, 300])
+        with Bridge(tmp_path, postgres_url) as bridge:
+            lonely = world.worker(DATABASE_URL=bridge.url)
+            until(lambda: world.eye.sending_of(lonely.pid), 20, "the worker has letters")
+            bridge.cut()
+            held = world.eye.sending_of(lonely.pid)
+            other = world.worker()
+            until(lambda: world.eye.count("sent") >= 50, 60, "another worker has buried whom it could")
+            assert world.eye.sending_of(lonely.pid) == held > 0
+            lonely.kill()
+            until(lambda: world.eye.sending_of(lonely.pid) == 0, 20, "now it is dead, and buried")
+            assert other.end() == 0
+
+
+class Bridge:
+    """A second way to PostgreSQL's socket, which can be cut."""
+
+    def __init__(self, directory: Path, url: str) -> None:
+        base, _, query = url.partition("?")
+        host = dict(pair.split("=") for pair in query.split("&"))["host"]
+        self._target = str(Path(host.replace("%2F", "/")) / ".s.PGSQL.5432")
+        self.url = f"{base}?host={directory}"
+        self._server = socket.socket(socket.AF_UNIX)
+        self._server.bind(str(directory / ".s.PGSQL.5432"))
+        self._server.listen()
+        self._pairs: list[socket.socket] = []
+        self._threads: list[threading.Thread] = []
+
+    def __enter__(self) -> Bridge:
+        self._run(self._accept)
+        return self
+
+    def _run(self, work: object, *arguments: object) -> None:
+        thread = threading.Thread(target=work, args=arguments)  # type: ignore[arg-type]
+        thread.start()
+        self._threads.append(thread)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._server.accept()
+            except OSError:
+                return
+            far = socket.socket(socket.AF_UNIX)
+            far.connect(self._target)
+            self._pairs += [near, far]
+            self._run(self._pump, near, far)
+            self._run(self._pump, far, near)
+
+    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
+        try:
+            while data := source.recv(65536):
+                sink.sendall(data)
+        except OSError:
+            return
+
+    def cut(self) -> None:
+        self._server.shutdown(socket.SHUT_RDWR)
+        self._server.close()
+        for end in self._pairs:
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                continue
+
+    def __exit__(self, *_: object) -> None:
+        if self._server.fileno() >= 0:
+            self.cut()
+        for thread in self._threads:
+            thread.join()
+        for end in self._pairs:
+            end.close()
+
+
+# -- planning --------------------------------------------------------------------------------------
+
+
+def test_a_planner_killed_at_each_chunk_plans_everybody_once(world: World) -> None:
+    world.begin(12_000)
+    for planned in (5_000, 10_000, 12_000):
+        assert world.worker(FAILPOINT="plan-chunk:1").wait() == -signal.SIGKILL
+        assert world.eye.number("SELECT count(*) FROM message_jobs") == planned
+        world.eye.change("UPDATE mailouts SET planner_until = '2020-01-01 00:00:00.000000'")
+    assert world.eye.number("SELECT count(DISTINCT recipient) FROM message_jobs") == 12_000
+    assert world.eye.rows("SELECT phase FROM mailouts")[0][0] == "running"
+    assert world.states() == {"scheduled": 12_000}
+
+
+# -- databases that went back in time --------------------------------------------------------------
+
+
+def _send_some(world: World) -> None:
+    worker = world.worker()
+    until(lambda: world.eye.count("sent") >= 30, 20, "letters are sent")
+    worker.kill()
+
+
+def test_a_restored_database_sends_nothing_until_it_is_adopted(world: World) -> None:
+    world.plan(200)
+    file = world.disk / "sendonce.db"
+    with sqlite3.connect(file) as live, sqlite3.connect(world.directory / "backup.db") as backup:
+        live.backup(backup)
+    live.close()
+    backup.close()
+    _send_some(world)
+    sent_before = len(accepted(world))
+    for leftover in world.disk.glob("sendonce.db-*"):
+        leftover.unlink()
+    file.write_bytes((world.directory / "backup.db").read_bytes())
+    complaint = world.run("worker", "--until-idle", expect=3)
+    assert "restored from an older copy" in complaint
+    assert "sendonce db adopt" in complaint
+    assert len(accepted(world)) == sent_before
+    world.run("worker", "--until-idle", expect=3)  # it stays halted
+    world.run("db", "adopt", "--yes")
+    assert world.states() == {"in_doubt": 200}
+    world.serve()
+    assert world.sandbox.drained()
+    until(lambda: world.eye.count("sent") == sent_before, 20, "the events have told what was sent")
+    assert world.eye.count("in_doubt") == 200 - sent_before
+
+
+def test_a_database_copied_without_its_log_is_refused(world: World) -> None:
+    world.plan(200)
+    file = world.disk / "sendonce.db"
+    keeper = sqlite3.connect(file)  # keeps the log from being moved into the file
+    keeper.execute("SELECT 1 FROM message_jobs").fetchone()
+    _send_some(world)
+    bare = file.read_bytes()
+    keeper.close()
+    for leftover in world.disk.glob("sendonce.db-*"):
+        leftover.unlink()
+    file.write_bytes(bare)
+    assert "restored from an older copy" in world.run("worker", "--until-idle", expect=3)
+
+
+def test_a_copy_of_the_database_is_refused(world: World) -> None:
+    world.plan(20)
+    shutil.copy(world.disk / "sendonce.db", world.disk / "copy.db")
+    complaint = world.run("worker", "--until-idle", expect=3, DATABASE_URL=f"sqlite:///{world.disk}/copy.db")
+    assert "is a copy, or was moved from another machine" in complaint
+    assert accepted(world) == []
+
+
+# -- clocks ----------------------------------------------------------------------------------------
+
+
+def test_nothing_is_claimed_while_the_wall_clock_has_leapt(world: World) -> None:
+    world.plan(400)
+    worker = world.worker(program=JUMPING)
+    until(lambda: world.eye.count("sent") > 20, 20, "letters leave")
+    worker.signal(signal.SIGUSR1)
+    until(lambda: "the clock jumped" in worker.log.read_text(), 20, "the leap is noticed")
+    until(lambda: world.eye.count("sending") == 0, 20, "what was claimed has left")
+    held = len(accepted(world))
+    until(
+        lambda: worker.log.read_text().count("the clock jumped") >= 3, 20, "the second clock was asked thrice"
+    )
+    assert len(accepted(world)) == held
+    worker.signal(signal.SIGUSR2)
+    until(lambda: world.eye.count("sent") == 400, 30, "it goes on when the clock is right again")
+    assert worker.end() == 0
+
+
+# -- what comes from outside -----------------------------------------------------------------------
+
+
+def test_an_endpoint_that_answers_garbage_takes_nothing_for_sent(world: World) -> None:
+    world.plan(3)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        threading.Thread(target=_babble, args=(server,), daemon=True).start()
+        worker = world.worker(AWS_ENDPOINT_URL_SESV2=f"http://127.0.0.1:{port}", DOUBT_CANARY="false")
+        until(lambda: world.states() == {"in_doubt": 3}, 20, "all is in doubt")
+        assert worker.end() == 0, worker.log.read_text()
+    assert "Traceback" not in worker.log.read_text()
+
+
+def _babble(server: socket.socket) -> None:
+    while True:
+        try:
+            wire, _ = server.accept()
+        except OSError:
+            return
+        with wire:
+            wire.recv(1 << 20)
+            wire.sendall(b"\x00\xff\x15\x03\x01 \xd0\x9d\xd0\xb5\xd1\x82 HTTP?\r\n\r\n")
+
+
+@pytest.mark.skipif(
+    not NAUGHTY_STRINGS.exists(), reason="the corpus of naughty strings is not beside the repository"
+)
+def test_naughty_names_are_sent_or_refused_and_never_stop_the_rest(world: World) -> None:
+    names = json.loads(NAUGHTY_STRINGS.read_text(encoding="utf-8"))
+    people = world.directory / "people.csv"
+    with people.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["email", "name"])
+        writer.writerows((f"n{number:04}@example.org", name) for number, name in enumerate(names))
+    letter = world.directory / "letter.md"
+    letter.write_text(
+        "---\nsubject: Dear {{ name | default: 'friend' }}\n---\n\nDear {{ name | default: 'friend' }}!\n",
+        encoding="utf-8",
+    )
+    world.run("subscribers", "import", str(people))
+    mailout = world.ask("mailout", "create", str(letter))["id"]
+    world.run("mailout", "send", mailout)
+    states = world.states()
+    assert set(states) <= {"sent", "failed"}
+    assert states["sent"] == len(accepted(world)) == len(set(accepted(world)))
+    reasons = world.eye.rows("SELECT reason FROM message_jobs WHERE state = 'failed'")
+    assert all("name" in reason[0].lower() for reason in reasons)
+    assert states["sent"] > 0.9 * sum(states.values())
+
+
+def test_a_killed_worker_is_told_of_in_one_line(world: World) -> None:
+    """The log names who was buried and on what proof."""
+    world.plan(60)
+    worker = world.worker()
+    until(lambda: world.eye.sending_of(worker.pid), 20, "letters are sending")
+    os.kill(worker.pid, signal.SIGKILL)
+    worker.wait()
+    successor = world.worker()
+    until(
+        lambda: world.eye.count("sent") + world.eye.count("in_doubt") == 60, 20, "its successor has gone on"
+    )
+    assert successor.end() == 0
+    (burial,) = [line for line in successor.lines() if line["event"] == "buried a dead worker"]
+    assert f"(pid {worker.pid}) is dead: its lock is free" in burial["proof"]
+    assert burial["in_doubt"] <= CONNECTIONS

@@ -1,0 +1,93 @@
+"""A power cut for SQLite: the worker is killed, and every write that was never synced is undone.
+
+strace tells, in order, what the worker wrote to the database and its log and what it synced. A write
+after a file's last sync may be lost in a power cut, so it is overwritten with zeros: neither the old
+nor the new content, which is the worst that a disk may do. The ledger's worker row gets another boot
+id, as after a restart, so that nothing in its wire journal is believed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.crash.scenes import Stage
+
+_CALLS = "trace=pwrite64,fsync,fdatasync,ftruncate"
+_WRITE = re.compile(r"pwrite64\(\d+<([^>]+)>, .*, (\d+), (\d+)(?:\)| <unfinished)")
+_SYNC = re.compile(r"^(\d+) +f(?:data)?sync\(\d+<([^>]+)>(\)\s+= 0| <unfinished)")
+_SYNCED = re.compile(r"^(\d+) +<\.\.\. f(?:data)?sync resumed>\)\s+= 0")
+
+
+def run_until_power_fails(stage: Stage, database: Path) -> None:
+    from tests.crash.scenes import NotHere
+
+    strace = shutil.which("strace")
+    if strace is None:
+        raise NotHere("strace is not installed: apt-get install strace")
+    world = stage.world
+    trace = world.directory / f"strace-{len(world.workers)}"
+    program = [strace, "-f", "-y", "-s", "0", "-e", _CALLS, "-o", str(trace)]
+    tracer = world.worker(program=[*program, sys.executable, "-m", "sendonce"])
+    pid = _traced_worker(stage, tracer.pid)
+    if pid:
+        stage.linger()
+        os.kill(pid, signal.SIGKILL)
+    tracer.end()
+    # Not a look into the database before the loss: whoever closes it last moves the log into the file.
+    _lose_unsynced(trace, database)
+    world.eye.change("UPDATE workers SET boot_id = 'the boot before' WHERE ended_at IS NULL")
+    if pid and world.eye.sending_of(pid):
+        stage.kills += 1
+
+
+def _traced_worker(stage: Stage, tracer: int) -> int:
+    """The pid of the worker once it has letters in ``sending``; 0 if there is nothing left to send."""
+    ends = time.monotonic() + 60
+    while stage.left() and time.monotonic() < ends:
+        children = Path(f"/proc/{tracer}/task/{tracer}/children").read_text().split()
+        for child in map(int, children):
+            if stage.world.eye.sending_of(child):
+                return child
+        time.sleep(0.005)
+    return 0
+
+
+def _lose_unsynced(trace: Path, database: Path) -> None:
+    for name, writes in _unsynced(trace.read_text(errors="replace").splitlines()).items():
+        if name.startswith(str(database)) and not name.endswith("-shm"):
+            with Path(name).open("r+b") as file:
+                for place, length in writes:
+                    file.seek(place)
+                    file.write(bytes(length))
+    Path(f"{database}-shm").unlink(missing_ok=True)
+
+
+def _unsynced(lines: list[str]) -> dict[str, list[tuple[int, int]]]:
+    """Place and length of the writes to each file that no finished sync began after."""
+    unsynced: dict[str, list[tuple[int, int]]] = {}
+    under_way: dict[str, tuple[str, int]] = {}
+    for line in lines:
+        if write := _WRITE.search(line):
+            name, length, place = write.groups()
+            unsynced.setdefault(name, []).append((int(place), int(length)))
+        elif sync := _SYNC.search(line):
+            thread, name, end = sync.groups()
+            under_way[thread] = (name, len(unsynced.get(name, [])))
+            if "unfinished" not in end:
+                _forget(unsynced, under_way.pop(thread))
+        elif (synced := _SYNCED.search(line)) and synced.group(1) in under_way:
+            _forget(unsynced, under_way.pop(synced.group(1)))
+    return unsynced
+
+
+def _forget(unsynced: dict[str, list[tuple[int, int]]], sync: tuple[str, int]) -> None:
+    name, count = sync
+    unsynced[name] = unsynced.get(name, [])[count:]
