@@ -95,9 +95,9 @@ SIGNATURE_LATE = "Signature expired: 20260304T050607Z is now earlier than 202603
         ),
         (
             ses_error(403, "InvalidSignatureException", SIGNATURE_LATE),
-            Deferred("signature_expired", f"InvalidSignatureException: {SIGNATURE_LATE}", 1, False),
+            Deferred("signature_expired", f"InvalidSignatureException: {SIGNATURE_LATE}", 1, True),
         ),
-        (ses_error(400, "RequestExpired"), Deferred("signature_expired", "RequestExpired", 1, False)),
+        (ses_error(400, "RequestExpired"), Deferred("signature_expired", "RequestExpired", 1, True)),
         (ses_error(409, "ConflictException"), Deferred("ConflictException", "ConflictException")),
         (
             ses_error(400, "BadRequestException:http://internal.amazon.com/x/"),

@@ -127,3 +127,25 @@ def test_released_permits_rest_for_the_grace_time(stage: Stage, how: str) -> Non
     assert stage.store.permits.renew("ses", heir, RATE, 0) == 0
     pass_time(stage.store, 1.5)
     assert stage.store.permits.renew("ses", heir, RATE, 0) == RATE
+
+
+def test_a_claim_that_is_committed_after_its_worker_ended_is_a_stray(stage: Stage) -> None:
+    """It is found, so that it can be given back; what living workers hold is not."""
+    stage.running(2)
+    gone, living = stage.worker(), stage.worker()
+    stage.store.workers.end(gone, "buried")
+    late = stage.store.ledger.turn((), ClaimRequest(gone, "late", 1)).claimed
+    stage.store.ledger.turn((), ClaimRequest(living, "now", 1))
+    assert list(stage.store.ledger.strays()) == [(job.id, job.attempt) for job in late]
+
+
+def test_a_planner_that_ended_holds_up_nobody(stage: Stage) -> None:
+    """Its lease goes with it."""
+    stage.subscribe(range(3))
+    mailout_id = stage.new_mailout().id
+    assert stage.store.mailouts.start(mailout_id)
+    planner = stage.worker()
+    assert stage.store.mailouts.plan_chunk(mailout_id, planner, 1) is not None
+    assert stage.store.mailouts.plan_chunk(mailout_id, "another", 1) is None
+    stage.store.workers.end(planner, "buried")
+    assert stage.store.mailouts.plan_chunk(mailout_id, "another", 1) is not None

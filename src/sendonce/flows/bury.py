@@ -26,7 +26,17 @@ def bury_the_dead(
     for worker in store.workers.open():
         if worker.id != own_id and _buried(store, graveyard, worker, retry_after):
             buried.append(worker)
+    _gather_strays(store)
     return buried
+
+
+def _gather_strays(store: Store) -> None:
+    """A dead worker's last claim may be committed by the server after the burial: it never left."""
+    late = Deferred("never_left", "claimed by a worker that was over", retry_after=0.0, throttle=True)
+    strays = [Settlement(job_id, attempt, late) for job_id, attempt in store.ledger.strays()]
+    if strays:
+        store.ledger.turn(strays, None)
+        log.warning("late claims of dead workers", extra={"fields": {"jobs": len(strays)}})
 
 
 def _buried(store: Store, graveyard: Graveyard, worker: WorkerRecord, retry_after: float) -> bool:

@@ -302,7 +302,34 @@ class Worker:
 
 
 def _in_thread(chore: Callable[[], None]) -> Callable[[], Awaitable[None]]:
-    return lambda: asyncio.to_thread(chore)
+    """A chore may wait long for a slow service. It gets a daemon thread: the end of the process does not
+    wait for it, and what it had not done is done by the next worker."""
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+
+        def finish(error: Exception | None) -> None:
+            if done.done():
+                return
+            if error is None:
+                done.set_result(None)
+            else:
+                done.set_exception(error)
+
+        def work() -> None:
+            error: Exception | None = None
+            try:
+                chore()
+            except Exception as exc:  # noqa: BLE001 (it is raised where the chore is awaited)
+                error = exc
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(finish, error)
+
+        threading.Thread(target=work, name="chore", daemon=True).start()
+        await done
+
+    return run
 
 
 class _Counting:

@@ -111,7 +111,8 @@ def _accepted(response: Response) -> Outcome:
 def _of_signature(code: str, message: str, reason: str) -> Outcome | None:
     """The signature fence: a request that came too late was not accepted, whoever sent it."""
     if code in _EXPIRED_CODES or message.startswith("Signature expired"):
-        return Deferred("signature_expired", reason, SIGNATURE_REST)
+        # Proven not accepted, and not the letter's fault: a slow clock must not use up its tries.
+        return Deferred("signature_expired", reason, SIGNATURE_REST, throttle=True)
     if message.startswith("Signature not yet current"):
         fix = "The database's clock is ahead of AWS: set it right."
         return Deferred("clock_ahead", f"{reason} {fix}", PAUSE_REST, throttle=True)

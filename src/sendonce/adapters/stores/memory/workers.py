@@ -32,6 +32,9 @@ class MemoryWorkers:
             for (key, holder), (permits, expires) in self._state.permits.items():
                 if holder == worker_id:
                     self._state.permits[key, holder] = (permits, min(expires, now))
+            for entry in self._state.mailouts.values():
+                if entry.planner == worker_id:
+                    entry.planner = None
 
     def open(self) -> Sequence[WorkerRecord]:
         with self._state.transaction():

@@ -174,6 +174,15 @@ class SqlLedger:
         with self._db.reading() as tx:
             return [(row.id, row.attempt) for row in tx.execute(query.order_by(JOBS.id))]
 
+    def strays(self) -> Sequence[JobRef]:
+        query = (
+            sa.select(JOBS.id, JOBS.attempt)
+            .join(workers, workers.c.id == JOBS.worker_id)
+            .where(JOBS.state == "sending", workers.c.ended_at.is_not(None))
+        )
+        with self._db.reading() as tx:
+            return [(row.id, row.attempt) for row in tx.execute(query.order_by(JOBS.id))]
+
     def oldest_claim(self) -> datetime | None:
         oldest = sa.select(sa.func.min(JOBS.claimed_at, type_=JOBS.claimed_at.type)).where(
             JOBS.state == "sending"

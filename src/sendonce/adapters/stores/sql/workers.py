@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import sqlalchemy as sa
 
-from sendonce.adapters.stores.schema import canaries, message_jobs, permit_keys, permits, workers
+from sendonce.adapters.stores.schema import canaries, mailouts, message_jobs, permit_keys, permits, workers
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.domain.pacing import PERMIT_GRACE, PERMIT_LEASE, fair_share
 from sendonce.domain.workers import WorkerRecord
@@ -40,6 +40,7 @@ class SqlWorkers:
             tx.execute(
                 permits.update().where(P.worker_id == worker_id, P.expires_at > now).values(expires_at=now)
             )
+            tx.execute(mailouts.update().where(mailouts.c.planner == worker_id).values(planner=None))
 
     def open(self) -> Sequence[WorkerRecord]:
         with self._db.reading() as tx:
