@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 
+from sendonce.domain.jobs import ClaimRequest
 from sendonce.errors import Refused
 from tests.conformance.backdoor import pass_time
 from tests.conformance.stage import ACCEPTED, Stage, worker_record
