@@ -73,9 +73,12 @@ def fill(database_url: str) -> None:
 
 
 def one_started(answers: list[Timed]) -> Answer:
-    """The one 200; all the others are 409, and nobody waited for a second."""
+    """The one 200; all the others are 409, and nobody waited for Notion, which takes three seconds.
+
+    Twenty callers on an idle machine get their answers in half a second.
+    """
     assert sorted(timed.answer.status for timed in answers) == [200] + [409] * (CALLERS - 1)
-    assert max(timed.seconds for timed in answers) < 1.0
+    assert max(timed.seconds for timed in answers) < 2.5
     (started,) = [timed.answer for timed in answers if timed.answer.status == 200]
     return started
 
