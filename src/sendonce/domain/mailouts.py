@@ -8,6 +8,9 @@ from enum import StrEnum
 
 from sendonce.domain.letters import Letter
 
+RESTORED = "the database was restored or copied"
+"""Why a mailout is paused that may have been sent from another copy of the database."""
+
 
 class MailoutStatus(StrEnum):
     DRAFT = "draft"

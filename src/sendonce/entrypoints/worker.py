@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import time
 import uuid
@@ -20,6 +21,8 @@ from sendonce.errors import Unavailable
 from sendonce.flows.work import Worker
 from sendonce.ports import Store
 from sendonce.settings import Settings
+
+log = logging.getLogger(__name__)
 
 BOOKS_EVERY = 1.0
 T = TypeVar("T")
@@ -148,6 +151,13 @@ async def _serve(settings: Settings, store: Store, *, with_worker: bool) -> None
         if worker is not None:
             worker.stop()
 
+    where = listener.getsockname()[:2]
+    what = {
+        "address": f"http://{where[0]}:{where[1]}",
+        "transport": settings.transport,
+        "worker": with_worker,
+    }
+    log.info("serving", extra={"fields": what})
     tasks: list[asyncio.Task[Any]] = [asyncio.create_task(server.serve([listener]))]
     if worker is not None:
         tasks.append(asyncio.create_task(worker.run()))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sendonce.domain.mailouts import RESTORED
 from sendonce.entrypoints.cli.context import opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, print_json, say
 
@@ -56,7 +57,12 @@ def adopt(
             )
         highest = wiring.state_directory(settings, store).highest_claim()
         doubted = store.ledger.adopt(store.fingerprint(), highest, getpass.getuser())
+        unsure = [m for m in store.mailouts.all() if m.paused and m.reason == RESTORED]
     if json:
-        print_json({"in_doubt": doubted})
-    else:
-        say(f"Adopted. {doubted} jobs are now in doubt: 'sendonce jobs in-doubt' lists them.")
+        print_json({"in_doubt": doubted, "paused": [mailout.id for mailout in unsure]})
+        return
+    say(f"Adopted. {doubted} jobs are now in doubt: 'sendonce jobs in-doubt' lists them.")
+    for mailout in unsure:
+        say(f"Mailout {mailout.id} «{mailout.name}» is paused: it may have been sent from the other copy.")
+    if unsure:
+        say("Only if you know that it was not: sendonce mailout resume ID --not-sent-elsewhere")

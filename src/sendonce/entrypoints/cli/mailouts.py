@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sendonce.domain.jobs import Books
-from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout
+from sendonce.domain.mailouts import RESTORED, Mailout, MailoutStatus, NewMailout
 from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
 from sendonce.entrypoints.views import mailout_view
-from sendonce.errors import BadInput, Refused
+from sendonce.errors import BadInput, Refused, Unavailable
 
 if TYPE_CHECKING:
     from sendonce.adapters.stores.sql import SqlStore
@@ -130,10 +130,16 @@ def send_test(mailout_id: MailoutId, json: JsonFlag = False) -> None:
 
 
 def _fail_unless_sent(store: SqlStore, mailout_id: str) -> None:
-    """A mailout that was stopped before its first letter is back to ready, with the reason."""
+    """A mailout that was stopped before its first letter is back to ready, with the reason; one that was
+    interrupted or paused is still sending."""
     mailout = find_mailout(store, mailout_id)
     if mailout.status == MailoutStatus.READY:
         raise Refused(mailout.reason or "The mailout was not started.")
+    if mailout.paused:
+        why = f": {mailout.reason}" if mailout.reason else ""
+        raise Refused(f"Mailout {mailout_id} is paused{why}. To go on: sendonce mailout resume {mailout_id}")
+    if mailout.status == MailoutStatus.SENDING:
+        raise Unavailable(f"Interrupted. To go on where it stopped: sendonce mailout send {mailout_id}")
 
 
 @group.command()
@@ -164,9 +170,21 @@ def pause(mailout_id: MailoutId, json: JsonFlag = False) -> None:
 
 
 @group.command()
-def resume(mailout_id: MailoutId, json: JsonFlag = False) -> None:
+def resume(
+    mailout_id: MailoutId,
+    not_sent_elsewhere: Annotated[
+        bool,
+        typer.Option("--not-sent-elsewhere", help="You know that no other copy sent it."),
+    ] = False,
+    json: JsonFlag = False,
+) -> None:
     """Go on with a paused mailout."""
     with opened_store(ready_settings()) as store:
+        if find_mailout(store, mailout_id).reason == RESTORED and not not_sent_elsewhere:
+            raise Refused(
+                f"Mailout {mailout_id} may have been sent from another copy of this database: whoever got it "
+                "would get it again. If you know that it was not sent, add --not-sent-elsewhere."
+            )
         _require(store, mailout_id, store.mailouts.set_paused(mailout_id, False), "resumed")
         _print_status(store, mailout_id, json)
 

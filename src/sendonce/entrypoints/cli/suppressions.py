@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import getpass
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,18 +103,24 @@ def import_(
             added, known = added + new, known + (not new)
     if json:
         print_json({"added": added, "known": known, "invalid": len(bad), "invalid_lines": bad})
-        return
-    say(f"{added} added, {known} were there already, {len(bad)} invalid.")
-    for item in bad[:20]:
-        say(f"  line {item['line']}: {item['reason']}")
+    else:
+        say(f"{added} added, {known} were there already, {len(bad)} invalid.")
+        for item in bad[:20]:
+            say(f"  line {item['line']}: {item['reason']}")
+    if bad:
+        # An opt-out that was not understood is somebody who will be written to: that is not success.
+        raise typer.Exit(1)
 
 
 def _addresses(file: Path) -> Iterator[tuple[int, str]]:
+    """The first column, in any encoding and with any delimiter that subscribers' files may have."""
+    from sendonce.adapters.sources.text_encoding import open_text
+
     try:
-        with file.open(encoding="utf-8-sig", newline="", errors="replace") as source:
-            for line, row in enumerate(csv.reader(source), 1):
-                first = row[0].strip() if row else ""
-                header = line == 1 and first.lower() in {"address", "email", "e-mail"}
+        with file.open("rb") as raw, open_text(raw, str(file)) as source:
+            for line, text in enumerate(source, 1):
+                first = re.split("[,;\t]", text.lstrip("\ufeff"), maxsplit=1)[0].strip().strip('"').strip()
+                header = line == 1 and first.lower() in {"address", "email", "e-mail", "почта"}
                 if first and not header:
                     yield line, first
     except OSError as exc:

@@ -20,7 +20,7 @@ from sendonce.domain.jobs import (
     Turn,
     after,
 )
-from sendonce.domain.mailouts import MailoutStatus, Phase
+from sendonce.domain.mailouts import RESTORED, MailoutStatus, Phase
 from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Refused
 from sendonce.domain.workers import LedgerIdentity
 from sendonce.errors import LedgerRolledBack
@@ -257,7 +257,7 @@ class MemoryLedger:
             self._state.halted = reason
 
     def adopt(self, fingerprint: str | None, claim_seq: int, actor: str) -> int:
-        why = "the database was restored or copied"
+        why = RESTORED
         s = self._state
         with s.transaction() as now:
             for entry in s.mailouts.values():

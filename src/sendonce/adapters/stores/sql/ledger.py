@@ -34,6 +34,7 @@ from sendonce.domain.jobs import (
     Settlement,
     Turn,
 )
+from sendonce.domain.mailouts import RESTORED
 from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Refused
 from sendonce.domain.workers import LedgerIdentity
 from sendonce.errors import LedgerRolledBack
@@ -321,7 +322,7 @@ class SqlLedger:
 
         A mailout that had not planned all its jobs may have done so in that time: it waits, paused.
         """
-        why = "the database was restored or copied"
+        why = RESTORED
         unsure = sa.or_(mailouts.c.status == "ready", mailouts.c.phase.in_(["fetching", "planning"]))
         tx.execute(mailouts.update().where(unsure).values(paused=True, reason=why))
         changes = {
