@@ -1,0 +1,1 @@
+"""Speed as ratios: sendonce against named peers, in one run, on one machine."""

@@ -1,0 +1,103 @@
+"""The same engine without books: a ledger that hands out jobs from memory and forgets them, no journal.
+
+    python -m bench.no_books PORT COUNT
+
+Timed as the real one: from the first claim to the last settle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import uvloop
+
+from bench import engine, letters
+from sendonce.adapters.metrics import Metrics
+from sendonce.adapters.transports.smtp import SmtpSettings, SmtpTransport
+from sendonce.domain.jobs import ClaimedJob, ClaimRequest, Settlement, Turn
+from sendonce.domain.pacing import Unpaced
+from sendonce.domain.retries import RetryPolicy
+from sendonce.flows.build import ParcelBuilder
+from sendonce.flows.send import Sender
+from sendonce.ports import Journal, Ledger, Mailouts
+
+
+class Forgetful:
+    """As much of a ledger, a journal and a mailout as the engine asks of them."""
+
+    def __init__(self, count: int) -> None:
+        self._left = iter(range(count))
+        self._turns = 0
+        self.settled = 0
+        self.first_claim = 0.0
+        self.last_settle = 0.0
+        self.done = asyncio.Event()
+        self._count = count
+        self._loop = asyncio.get_running_loop()
+
+    def turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> Turn:
+        self.first_claim = self.first_claim or time.monotonic()
+        self.settled += len(settlements)
+        if self.settled == self._count:
+            self.last_settle = time.monotonic()
+            self._loop.call_soon_threadsafe(self.done.set)
+        self._turns += 1
+        claimed = self._claim(claim.limit) if claim else ()
+        return Turn(claimed, self._turns, len(settlements), 0)
+
+    def _claim(self, limit: int) -> tuple[ClaimedJob, ...]:
+        now = datetime.now(UTC)
+        numbers = [number for _, number in zip(range(limit), self._left, strict=False)]
+        return tuple(
+            ClaimedJob(str(uuid.UUID(int=number)), letters.MAILOUT, 1, 0, *letters.person(number), now)
+            for number in numbers
+        )
+
+    def wire(self, job_id: str, attempt: int) -> bool:  # noqa: ARG002 (a port's signature)
+        return True
+
+    def reply(self, *_: Any) -> None:
+        """Nothing is written down."""
+
+    def claimed(self, claim_seq: int) -> None:
+        """Nothing is written down."""
+
+    def letter(self, mailout_id: str) -> Any:  # noqa: ARG002 (a port's signature)
+        return letters.letter()
+
+
+async def send(port: int, count: int) -> None:
+    books = Forgetful(count)
+    builder = ParcelBuilder(cast(Mailouts, books), letters.message_settings())
+    sender = Sender(
+        worker_id=str(uuid.uuid4()),
+        ledger=cast(Ledger, books),
+        transport=SmtpTransport(
+            SmtpSettings("127.0.0.1", port, security="plain", messages_per_connection=1_000_000)
+        ),
+        journal=cast(Journal, books),
+        pacer=Unpaced(),
+        build=builder.build,
+        load=builder.load,
+        retry=RetryPolicy(),
+        meter=Metrics(),
+        connections=engine.CONNECTIONS,
+        batch_size=engine.GROUP,
+    )
+    running = asyncio.create_task(sender.run())
+    finished = asyncio.create_task(books.done.wait())
+    await asyncio.wait({running, finished}, return_when=asyncio.FIRST_COMPLETED)
+    sender.stop()
+    await running
+    print(json.dumps({"sent": books.settled, "seconds": books.last_settle - books.first_claim}))
+
+
+if __name__ == "__main__":
+    uvloop.run(send(int(sys.argv[1]), int(sys.argv[2])))
