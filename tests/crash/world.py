@@ -119,7 +119,7 @@ class SandboxSes:
         self.ask("faults", method="DELETE")
         self.ask("release_events", {}, "POST")
 
-    def drained(self, seconds: float = 60.0) -> bool:
+    def drained(self, seconds: float = 300.0) -> bool:
         try:
             self.ask(f"wait?events_pending=0&timeout={seconds}")
         except urllib.error.HTTPError:
