@@ -5,6 +5,7 @@
     │   └── BadSetting         an environment variable is off         exit 2
     ├── NotFound               no such mailout, job, …                exit 1, HTTP 404
     ├── Refused                a rule says no                         exit 3, HTTP 409
+    │   ├── Unsendable         a mailout cannot be sent as it is      exit 3, HTTP 400
     │   ├── LedgerRolledBack   the database is older than what was sent from it
     │   └── SchemaMismatch     the database has another program's schema
     └── Unavailable            something outside did not answer       exit 1, HTTP 503
@@ -40,6 +41,12 @@ class NotFound(SendonceError):
 class Refused(SendonceError):
     exit_code = 3
     http_status = 409
+
+
+class Unsendable(Refused):
+    """Its letter or its list has to be mended first; nothing of it was started."""
+
+    http_status = 400
 
 
 class LedgerRolledBack(Refused):

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any, Protocol
 
 from sendonce.domain.addresses import Address
+from sendonce.domain.event_route import RouteWatch
 from sendonce.domain.events import DeliveryEvent, EventKind, EventVerdict
 from sendonce.domain.jobs import Books, ClaimRequest, Doubt, Job, JobState, Settlement, Turn
 from sendonce.domain.letters import Letter
@@ -29,6 +30,13 @@ from sendonce.domain.workers import LedgerIdentity, WorkerRecord
 
 JobRef = tuple[str, int]
 """A job and one of its attempts."""
+
+
+class BegunTurn(Protocol):
+    """A turn whose effects nobody may act upon yet."""
+
+    def commit(self) -> Turn:
+        """Make it durable. Raises StoreLost when it is unknown whether that happened."""
 
 
 class Ledger(Protocol):
@@ -47,6 +55,13 @@ class Ledger(Protocol):
         idempotent. Raises LedgerRolledBack when a settlement's claim is unknown here or the ledger
         is halted, and StoreLost when it is unknown whether the commit happened: then nothing may be
         sent, and the same turn is asked again with ``claim.retry``.
+        """
+
+    def begin_turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> BegunTurn | None:
+        """A turn but for its commit, which may run in another thread; None where it would have to wait.
+
+        For stores inside this process: their work takes a millisecond, while handing each statement to
+        a thread and back costs more, and the disk is what is worth waiting for beside the wire.
         """
 
     def reaffirm(self, job_id: str, attempt: int) -> bool:
@@ -135,6 +150,16 @@ class Canaries(Protocol):
 
     def returned_since(self, moment: datetime) -> bool:
         """Whether a canary launched after ``moment`` has its event back."""
+
+
+class EventRoute(Protocol):
+    """Who receives the provider's events, and since when."""
+
+    def attend(self, receiver: str, *, durable: bool) -> None:
+        """The receiver takes events now. After a silence it counts as one that begins anew."""
+
+    def watch(self) -> RouteWatch | None:
+        """How long events have been received without a break; None if nobody receives them."""
 
 
 class Mailouts(Protocol):
@@ -254,6 +279,22 @@ class People(Protocol):
         """Replace the person by keyed hashes everywhere, suppress them for everybody; again: no change."""
 
 
+class Keys(Protocol):
+    """The keys that outlive what they were used for: of hashed addresses, and of unsubscribe links."""
+
+    def rotate(self, actor: str) -> int:
+        """Put every hashed address under one more link of the pepper; how many suppressions there are."""
+
+    def note_used(self, fingerprint: str) -> None:
+        """Remember that unsubscribe links were signed with the secret of this fingerprint."""
+
+    def used(self) -> Sequence[str]:
+        """The fingerprints of all secrets that links in letters were signed with, forgotten ones apart."""
+
+    def forget(self, fingerprint: str, actor: str) -> bool:
+        """A secret that is lost for good is not asked after any more; False for one that is not known."""
+
+
 class Events(Protocol):
     def record(self, event: DeliveryEvent) -> EventVerdict:
         """Keep the event and apply its effect in one transaction; the second copy changes nothing."""
@@ -287,12 +328,14 @@ class Store(Protocol):
     ledger: Ledger
     jobs: Jobs
     canaries: Canaries
+    event_route: EventRoute
     mailouts: Mailouts
     assets: Assets
     outbox: Outbox
     subscribers: Subscribers
     suppressions: Suppressions
     people: People
+    keys: Keys
     events: Events
     workers: Workers
     permits: Permits

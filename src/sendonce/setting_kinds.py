@@ -289,3 +289,10 @@ def secret(group: str, help: str, kind: Kind[str] = secret_text) -> str:
     """Declare a setting whose value nobody gets to see."""
     declared: str = field(default="", metadata={"group": group, "kind": kind, "help": help, "secret": True})
     return declared
+
+
+def secret_list(group: str, help: str) -> tuple[str, ...]:
+    """Declare a list of such values."""
+    details = {"group": group, "kind": several(secret_text), "help": help, "secret": True}
+    declared: tuple[str, ...] = field(default=(), metadata=details)
+    return declared

@@ -26,6 +26,7 @@ from sendonce.setting_kinds import (
     display,
     passwords_in,
     secret,
+    secret_list,
     setting,
     whole,
 )
@@ -115,8 +116,11 @@ class Settings:
     test_emails: tuple[str, ...] = setting("mailouts", kinds.several(kinds.email), (),
         "Who gets a mailout in test mode. Your own addresses.", "me@example.com,colleague@example.com")
     unsubscribe_secret: str = secret("mailouts",
-        "Signs unsubscribe links. Make one and keep it for ever (openssl rand -hex 32): with another, the "
-        "links in letters already sent are dead.")
+        "Signs unsubscribe links. Make one (openssl rand -hex 32) and keep it: links in letters already sent "
+        "work as long as it is here or in UNSUBSCRIBE_FORMER_SECRETS.")
+    unsubscribe_former_secrets: tuple[str, ...] = secret_list("mailouts",
+        "What UNSUBSCRIBE_SECRET was before, comma-separated: links signed with them still work. See the "
+        "how-to about rotating keys.")
     unsubscribe_confirm: bool = setting("mailouts", kinds.flag, False,
         "Whether the unsubscribe page asks first, for lists plagued by link scanners.")
     # AWS
@@ -193,7 +197,7 @@ class Settings:
     notion_errors_id: str = setting("Notion", kinds.text, "",
         "The «Ошибки» database, found likewise.", "0123456789abcdef0123456789abcdef")
     notion_webhook_token: str = secret("Notion",
-        "The verification token of the integration's webhook. notion.so/my-integrations: Webhooks.")
+        "The verification token of the integration's webhook: sendonce notion await-webhook prints it.")
     notion_names: str = setting("Notion", kinds.json_object, "",
         "Your own names of columns and options, where they are not ours: a JSON object, as in the how-to "
         "about Notion.", '{"status": "State", "status.ready": "Go"}')
@@ -288,7 +292,8 @@ class Settings:
 
     def secrets(self) -> tuple[str, ...]:
         """All secret values in force, for the log to redact."""
-        values = [getattr(self, it.name.lower()) for it in DECLARED.values() if it.secret]
+        given = [getattr(self, it.name.lower()) for it in DECLARED.values() if it.secret]
+        values = [one for value in given for one in (value if isinstance(value, tuple) else (value,))]
         return tuple(value for value in values if value) + tuple(passwords_in(self.database_url))
 
     def __repr__(self) -> str:

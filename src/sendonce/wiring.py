@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Literal, cast
 from sendonce.domain import failpoints
 from sendonce.domain.letters import MessageSettings
 from sendonce.domain.retries import RetryPolicy
-from sendonce.errors import BadInput, BadSetting
-from sendonce.settings import Settings
+from sendonce.domain.tokens import secret_fingerprint
+from sendonce.errors import BadInput, BadSetting, NotFound
+from sendonce.settings import NOWHERE, Settings
 
 if TYPE_CHECKING:
     from sendonce.adapters.aws.credentials import CredentialSource
@@ -30,10 +31,26 @@ if TYPE_CHECKING:
     from sendonce.ports import Meter, Store, Transport
 
 
-def open_store(settings: Settings) -> SqlStore:
+_OF_LETTERS_THAT_GO_NOWHERE = b"letters in a maildir go nowhere"
+
+
+def open_store(settings: Settings, *, make: bool = True) -> SqlStore:
+    """Without ``make`` an SQLite file that is not there is NotFound, and stays so."""
     from sendonce.adapters.stores.sql import open_store
 
+    file = sqlite_file(settings)
+    if not make and file is not None and not file.exists():
+        raise NotFound(
+            f"There is no database at {file} yet: 'sendonce subscribers import' or 'sendonce db upgrade' "
+            "makes it. If you have one elsewhere, go to its folder or set DATABASE_URL."
+        )
     return open_store(settings.database_url, settings.soft_bounce_limit)
+
+
+def sqlite_file(settings: Settings) -> Path | None:
+    if not settings.database_url.startswith("sqlite"):
+        return None
+    return Path(settings.database_url.partition("?")[0].removeprefix("sqlite:///"))
 
 
 def state_directory(settings: Settings, store: Store) -> StateDirectory:
@@ -102,6 +119,23 @@ def message_settings(settings: Settings) -> MessageSettings:
     )
 
 
+def sample_message_settings(settings: Settings) -> MessageSettings:
+    """The same, with something in place of what is not set yet: to try a letter before all is set up."""
+    try:
+        return message_settings(settings)
+    except BadSetting:
+        return MessageSettings(
+            from_address=settings.sender or NOWHERE,
+            from_name=None,
+            reply_to=settings.ses_reply_to or None,
+            footer_address=settings.mail_footer_address,
+            base_url=settings.app_base_url,
+            message_id_domain=(settings.sender or NOWHERE).rpartition("@")[2],
+            unsubscribe_secret=unsubscribe_secret(settings),
+            language=settings.mail_language or None,
+        )
+
+
 def _require_for_leaving(settings: Settings) -> None:
     missing = {
         "MAIL_FOOTER_ADDRESS": "the law wants your postal address in every letter",
@@ -118,7 +152,25 @@ def _require_for_leaving(settings: Settings) -> None:
 
 
 def unsubscribe_secret(settings: Settings) -> bytes:
-    return settings.unsubscribe_secret.encode() or b"letters in a maildir go nowhere"
+    return settings.unsubscribe_secret.encode() or _OF_LETTERS_THAT_GO_NOWHERE
+
+
+def known_unsubscribe_secrets(settings: Settings) -> tuple[bytes, ...]:
+    """Whose links are good: the secret in force first, then the former ones.
+
+    Without a secret no link is good, except of letters that stay on this machine.
+    """
+    known = [settings.unsubscribe_secret, *settings.unsubscribe_former_secrets]
+    given = tuple(secret.encode() for secret in known if secret)
+    if settings.transport == "maildir" and not settings.unsubscribe_secret:
+        return (_OF_LETTERS_THAT_GO_NOWHERE, *given)
+    return given
+
+
+def fingerprints_of_known_secrets(settings: Settings) -> frozenset[str]:
+    """Of the secrets whose letters can still be unsubscribed from, or need not be."""
+    known = (_OF_LETTERS_THAT_GO_NOWHERE, *known_unsubscribe_secrets(settings))
+    return frozenset(map(secret_fingerprint, known))
 
 
 def make_worker(settings: Settings, store: Store, meter: Meter, name: str = "") -> Worker:
@@ -129,6 +181,8 @@ def make_worker(settings: Settings, store: Store, meter: Meter, name: str = "") 
 
     arm_failpoint(settings)
     transport = make_transport(settings)
+    letters = message_settings(settings)
+    store.keys.note_used(secret_fingerprint(letters.unsubscribe_secret))
     options = WorkOptions(
         name=name or settings.worker_name or f"{socket.gethostname()}-{os.getpid()}",
         rate_limit=settings.rate_limit_per_sec,
@@ -148,7 +202,7 @@ def make_worker(settings: Settings, store: Store, meter: Meter, name: str = "") 
         transport=transport,
         witness=transport if isinstance(transport, SesTransport) else None,
         state=state_directory(settings, store),
-        message_settings=message_settings(settings),
+        message_settings=letters,
         options=options,
         meter=meter,
         chores=make_chores(settings, store),

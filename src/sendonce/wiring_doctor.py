@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sendonce import wiring
 from sendonce.adapters.doctor.audience import Audience, AudienceProbe
 from sendonce.adapters.doctor.configuration import Configuration, SettingsProbe, is_loopback_url
+from sendonce.adapters.doctor.keys import KeysProbe
 from sendonce.adapters.doctor.letter import LetterProbe
 from sendonce.adapters.doctor.machine import (
     ClockProbe,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 async def run_doctor(settings: Settings, mailout_id: str | None = None) -> list[Check]:
     """All checks of this installation, and of a mailout where one is named."""
-    door = StoreDoor(lambda: wiring.open_store(settings))
+    door = StoreDoor(lambda: wiring.open_store(settings, make=False))
     try:
         return await examine(_probes(settings, door, mailout_id))
     finally:
@@ -51,7 +52,7 @@ def _probes(settings: Settings, door: StoreDoor, mailout_id: str | None) -> Sequ
 
     probes: list[Probe] = [
         SettingsProbe(configuration),
-        DatabaseProbe(door, _shown_database(settings)),
+        DatabaseProbe(door, _shown_database(settings), needed=mailout_id is not None),
         LedgerProbe(door, look),
         StateProbe(door, lambda store: wiring.state_directory(settings, store), settings.state_dir),
         DiskProbe(_folders(settings)),
@@ -61,6 +62,7 @@ def _probes(settings: Settings, door: StoreDoor, mailout_id: str | None) -> Sequ
             probes += _transport_probes(settings, door, leaves=leaves)
         except BadInput as exc:
             probes.append(_Foregone("transport", str(exc)))
+    probes += [KeysProbe(door, wiring.fingerprints_of_known_secrets(settings))]
     probes += [UnsubscribeProbe(settings.app_base_url, leaves=leaves)]
     probes += [
         LetterProbe(
@@ -133,9 +135,9 @@ def _shown_database(settings: Settings) -> str:
 
 def _folders(settings: Settings) -> list[Path]:
     folders = [settings.state_dir]
-    if settings.database_url.startswith("sqlite"):
-        file = settings.database_url.partition("?")[0].removeprefix("sqlite:///")
-        folders.append(Path(file).parent)
+    file = wiring.sqlite_file(settings)
+    if file is not None:
+        folders.append(file.parent)
     return [*folders, settings.maildir_path] if settings.transport == "maildir" else folders
 
 

@@ -38,4 +38,4 @@ def make_event_puller(settings: Settings, store: Store, meter: Meter) -> EventPu
             raise Unavailable(str(exc)) from exc
 
     envelopes = SnsEnvelopes(wiring.sns_verifier(settings), confirm)
-    return EventPuller(event_queue(settings), envelopes, store.events, meter)
+    return EventPuller(event_queue(settings), envelopes, store.events, store.event_route, meter)

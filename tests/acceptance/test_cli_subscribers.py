@@ -133,5 +133,6 @@ def test_a_mailout_is_reported_and_a_person_forgotten(sendonce: Run, tmp_path: P
 
 def test_somebody_unknown(sendonce: Run) -> None:
     """Is said to be unknown; what is no address is refused."""
+    sendonce("db", "upgrade")
     assert sendonce("show", "nobody@example.com").stdout == "Nothing is known of nobody@example.com.\n"
     assert "no @" in sendonce("show", "nobody", code=2).stderr

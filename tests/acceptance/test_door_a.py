@@ -128,10 +128,10 @@ def test_what_cannot_be_sent_goes_back_to_ready_with_the_reason(house: House) ->
     letter = house.folder / "letter.md"
     letter.write_text("---\nsubject: Hello\n---\n\nYour town is {{ город }}.\n", encoding="utf-8")
     created = house.json("mailout", "create", str(letter))
-    nobody = house.run("mailout", "send", created["id"], code=2)
+    nobody = house.run("mailout", "send", created["id"], code=3)
     assert "no active subscriber" in nobody.stderr
     house.json("subscribers", "import", "list.csv")
-    unresolved = house.run("mailout", "send", created["id"], code=2)
+    unresolved = house.run("mailout", "send", created["id"], code=3)
     assert "{{ город }} has no value for 2 active subscribers" in unresolved.stderr
     assert house.json("mailout", "status", created["id"])["status"] == "ready"
     assert house.accepted() == []

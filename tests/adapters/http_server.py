@@ -124,7 +124,9 @@ class ScriptedServer:
             self._lock.notify_all()
             assert self._lock.wait_for(lambda: len(self.requests) >= step.together_with, 10)
         if step.reply:
+            sock.settimeout(20)  # a large reply to a busy reader takes its time
             sock.sendall(step.reply)
+            sock.settimeout(0.05)
         if step.then == "hang":
             self._stopped.wait(10)
         if step.then == "reset":  # SO_LINGER with zero seconds makes close() send a RST

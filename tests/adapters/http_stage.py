@@ -18,6 +18,7 @@ from sendonce.adapters.metrics import Metrics
 from sendonce.adapters.stores.sql import open_store
 from sendonce.adapters.stores.sql.store import SqlStore
 from sendonce.domain.jobs import Job
+from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.domain.tokens import sign_token
 from sendonce.entrypoints.http import create_app, server_config
 from sendonce.settings import load_settings
@@ -104,6 +105,7 @@ def serving(
     database_url: str,
     environment: Mapping[str, str] | None = None,
     tick: Callable[[float], Awaitable[dict[str, Any]]] | None = None,
+    tenant_id: str = DEFAULT_TENANT,
 ) -> Iterator[HttpStage]:
     """The service as uvicorn runs it, in a thread. The socket listens before the server is up."""
     given = {"EXECUTOR_SHARED_SECRET": SECRET, "UNSUBSCRIBE_SECRET": UNSUBSCRIBE_SECRET, "HOME": "/nowhere"}
@@ -112,7 +114,7 @@ def serving(
     listener = socket.create_server(("127.0.0.1", 0), backlog=128)
     stage = HttpStage(listener.getsockname()[1], store)
     metrics = Metrics(store.jobs.count_by_state)
-    app = create_app(settings, store, metrics, nudge=stage.nudge, tick=tick)
+    app = create_app(settings, store, metrics, nudge=stage.nudge, tick=tick, tenant_id=tenant_id)
     server = QuickServer(server_config(app, "127.0.0.1", 0))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()

@@ -381,3 +381,13 @@ def test_every_route_is_in_the_openapi_document(service: HttpStage) -> None:
     assert service.ask("GET", "/openapi.json").json == OPENAPI
     for section, name in re.findall(r'"#/components/(\w+)/(\w+)"', json.dumps(OPENAPI)):
         assert name in OPENAPI["components"][section]
+
+
+@pytest.mark.parametrize("digits", [101, 5_000, 100_000])
+def test_numbers_without_end_are_bad_requests(service: HttpStage, digits: int) -> None:
+    """The refusal is in our words: nobody outside is to set Python's limits."""
+    body = b'{"auth_token": "x", "mailout_id": %s}' % (b"7" * digits)
+    answer = service.ask("POST", "/send-mailout", body)
+    assert answer.status == 400
+    assert "too long a number" in answer.json["error"]
+    assert "sys." not in answer.text

@@ -23,7 +23,7 @@ from sendonce.domain.subscribers import (
     SubscriberStatus,
 )
 from sendonce.domain.suppressions import EVERYBODY, SuppressionReason
-from sendonce.errors import Unavailable
+from sendonce.errors import NotFound, Unavailable
 from sendonce.flows.import_subscribers import MOST_SHOWN, ImportReport, import_subscribers
 from sendonce.ports import Store
 
@@ -118,11 +118,18 @@ def test_odd_values_arrive_as_they_are(store: Store, tmp_path: Path) -> None:
     odd = 'a\\tb "c" {d} \\N $$ %s 🌍 O\'Neil'
     store.subscribers.import_people(
         DEFAULT_TENANT,
-        PeopleColumns(["a@example.com"], ["a@example.com"], [odd], [{"note": odd, "n\n": "\t"}]),
+        PeopleColumns.of([NewSubscriber(parse_address("a@example.com"), odd, {"note": odd, "n\n": "\t"})]),
     )
     (person,) = people(store)
     assert (person.name, person.attributes) == (odd, {"note": odd, "n\n": "\t"})
     assert store.subscribers.attribute_names(DEFAULT_TENANT) == ["n\n", "note"]
+
+
+def test_nobody_joins_the_list_of_a_tenant_that_is_not_there(shared_store: Store) -> None:
+    """The table has no foreign key for it: the import itself looks."""
+    with pytest.raises(NotFound, match="There is no tenant 'nobody'"):
+        shared_store.subscribers.upsert("nobody", [new("a@example.com")])
+    assert shared_store.subscribers.count("nobody") == {}
 
 
 @pytest.mark.parametrize("status", [SubscriberStatus.UNSUBSCRIBED, SubscriberStatus.BOUNCED])

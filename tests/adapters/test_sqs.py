@@ -97,7 +97,9 @@ class Desk:
         self.queue = queue_of(sqs)
         verifier = SnsVerifier(frozenset({TOPIC}), certificate)
         reader = SnsEnvelopes(verifier, self.confirmed.append)
-        self.puller = EventPuller(self.queue, reader, events or self.store.events, NullMetrics())
+        self.puller = EventPuller(
+            self.queue, reader, events or self.store.events, self.store.event_route, NullMetrics()
+        )
 
     def pull(self) -> None:
         try:
@@ -246,7 +248,9 @@ def test_a_cancelled_puller_leaves_no_thread_that_waits(sqs: SqsServer, certific
     desk = Desk(sqs, certificate)
     verifier = SnsVerifier(frozenset({TOPIC}), certificate)
     reader = SnsEnvelopes(verifier, desk.confirmed.append)
-    puller = EventPuller(queue_of(sqs, wait=20), reader, desk.store.events, NullMetrics())
+    puller = EventPuller(
+        queue_of(sqs, wait=20), reader, desk.store.events, desk.store.event_route, NullMetrics()
+    )
 
     async def main() -> None:
         task = asyncio.create_task(puller.run_once())

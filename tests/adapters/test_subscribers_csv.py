@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tracemalloc
 from pathlib import Path
 
@@ -11,7 +12,13 @@ from hypothesis import strategies as st
 
 from sendonce.adapters.sources.subscribers_csv import read_subscribers
 from sendonce.domain.addresses import parse_address, suppression_key
-from sendonce.domain.people_columns import ReadChunk, plain_addresses, suppression_keys
+from sendonce.domain.people_columns import (
+    ReadChunk,
+    attributes_text,
+    attributes_texts,
+    plain_addresses,
+    suppression_keys,
+)
 from sendonce.domain.subscribers import BadRow
 from sendonce.errors import BadInput
 
@@ -27,7 +34,7 @@ def read(tmp_path: Path, content: str | bytes, **how: object) -> list[ReadChunk]
 def good(chunks: list[ReadChunk]) -> list[Person]:
     """Line, address, name and attributes of each person, in the order of the lines."""
     people = [
-        (line, email, name, values or {})
+        (line, email, name, json.loads(values))
         for chunk in chunks
         for line, email, name, values in zip(
             chunk.lines, chunk.people.emails, chunk.people.names, chunk.people.attributes, strict=True
@@ -280,3 +287,39 @@ def test_many_addresses_are_judged_as_one_is(raws: list[str]) -> None:
 )
 def test_ordinary_addresses_go_the_quick_way(raw: str) -> None:
     assert plain_addresses([raw, "bad address"])[1] == [raw.lower(), ""]
+
+
+_words = st.sampled_from(
+    ["a@example.com", "B@Example.com", "c@пример.рф", "no", "", " ", " x ", "ё", "\t", "\\", "'"]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(st.lists(_words, min_size=1, max_size=4), max_size=6),
+    end=st.sampled_from(["\n", "\r\n", "\r"]),
+)
+def test_lines_without_quotes_mean_what_they_mean_with_quotes(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], end: str
+) -> None:
+    """The quick way to cut lines gives what the csv module gives; short, long and empty lines too."""
+    folder = tmp_path_factory.mktemp("lists")
+    plain = end.join(["email,name,city", *(",".join(row) for row in rows)])
+    quoted = end.join(["email,name,city", *(",".join(f'"{cell}"' for cell in row) for row in rows)])
+    first, second = read(folder, plain), read(folder, quoted)
+    assert (good(first), bad_rows(first)) == (good(second), bad_rows(second))
+
+
+_texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.integers(0, 3).flatmap(
+        lambda n: st.dictionaries(_texts, st.lists(_texts, min_size=n, max_size=n), min_size=1)
+    )
+)
+def test_attributes_of_columns_are_written_as_those_of_a_row(columns: dict[str, list[str]]) -> None:
+    rows = zip(*columns.values(), strict=True)
+    filled = [{key: value for key, value in zip(columns, row, strict=True) if value} for row in rows]
+    assert attributes_texts(columns.items()) == [attributes_text(values) for values in filled]

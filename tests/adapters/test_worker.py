@@ -320,6 +320,7 @@ def test_a_restored_database_sends_nothing_until_it_is_adopted(world: World) -> 
     backup.close()
     _send_some(world)
     sent_before = len(accepted(world))
+    world.eye.let_go()
     for leftover in world.disk.glob("sendonce.db-*"):
         leftover.unlink()
     file.write_bytes((world.directory / "backup.db").read_bytes())

@@ -247,3 +247,32 @@ def test_an_unknown_canary_is_no_error(stage: Stage) -> None:
     """Somebody else's canary, or no name at all."""
     stage.record(event_of(None, K.SENT, canary="nonsense"))
     assert stage.store.canaries.last() is None
+
+
+def test_who_receives_events_and_since_when(stage: Stage) -> None:
+    """Two receivers whose times overlap are one stretch; nobody at all is no stretch."""
+    route = stage.store.event_route
+    assert route.watch() is None
+    route.attend("one", durable=False)
+    first = route.watch()
+    assert first is not None
+    assert first.gap is None
+    assert not first.durable
+    route.attend("two", durable=True)
+    route.attend("one", durable=False)
+    both = route.watch()
+    assert both is not None
+    assert (both.since, both.gap, both.durable) == (first.since, None, False)
+
+
+def test_a_receiver_that_comes_after_another_had_gone_begins_anew(stage: Stage) -> None:
+    route = stage.store.event_route
+    route.attend("one", durable=True)
+    before = route.watch()
+    route.attend("two", durable=True)
+    after = route.watch()
+    assert before is not None
+    assert after is not None
+    assert after.since > before.since
+    assert after.gap == after.since - before.since
+    assert after.durable

@@ -35,7 +35,9 @@ def everything(store: Store) -> str:
         return repr(store.state).lower()
     assert isinstance(store, SqlStore)
     with store.database.reading() as tx:
-        rows = [tuple(row) for table in metadata.sorted_tables for row in tx.execute(sa.select(table))]
+        # Who receives events is noted by the clock, whatever happens.
+        tables = [table for table in metadata.sorted_tables if table.name != "event_receivers"]
+        rows = [tuple(row) for table in tables for row in tx.execute(sa.select(table))]
     return json.dumps(rows, default=repr, ensure_ascii=False).lower()
 
 

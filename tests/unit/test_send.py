@@ -85,6 +85,9 @@ class Troubled:
         self._trouble = trouble
         self.turns: list[tuple[Sequence[Settlement], ClaimRequest | None]] = []
 
+    def begin_turn(self, *_: object) -> None:
+        """All of a turn happens in one call here."""
+
     def turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> Turn:
         self.turns.append((settlements, claim))
         self._trouble("before", settlements, claim)

@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 
+from sendonce.domain.peppers import KEY_LENGTH, first_link, rotated
 from sendonce.errors import BadInput
 
 # RFC 5321 §4.5.3.1: 64 octets before the @, and a path of 256 octets counts its angle brackets.
@@ -31,13 +33,13 @@ _HOSTNAME = re.compile(rf"(?:{_LABEL}\.)++{_LABEL}")
 
 # What nearly every address of a list looks like. Labels that begin with xn-- must be decoded to be
 # judged, and a top-level label never begins with a digit (RFC 3696 §2), so those take the long way.
-_PLAIN = re.compile(
+PLAIN = re.compile(
     rf"{_ATEXT}(?:\.{_ATEXT})*+@(?![Xx][Nn]--)(?:{_LABEL}\.(?![Xx][Nn]--))++(?=[A-Za-z]){_LABEL}"
 )
 # At this length neither the local part nor a label can be too long.
-_PLAIN_LENGTH = 64
+PLAIN_LENGTH = 64
 
-_plain = _PLAIN.fullmatch
+_plain = PLAIN.fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ def parse_address(raw: str) -> Address:
     Display names, comments, lists, source routes and address literals are refused: whoever accepts
     them has to choose which of two addresses is meant.
     """
-    if len(raw) <= _PLAIN_LENGTH and _plain(raw) and "=?" not in raw:
+    if len(raw) <= PLAIN_LENGTH and _plain(raw) and "=?" not in raw:
         key = raw.lower()
         if key == raw:
             return Address(raw, raw)
@@ -84,9 +86,9 @@ def suppression_key(address_key: str, pepper: bytes) -> str:
         raise BadInput(
             "The suppression pepper is empty: without it anyone can test addresses for membership."
         )
-    if len(pepper) > blake2b.MAX_KEY_SIZE:
-        pepper = blake2b(pepper).digest()
-    return blake2b(suppression_fold(address_key).encode(), digest_size=16, key=pepper).hexdigest()
+    folded = suppression_fold(address_key).encode()
+    key = blake2b(folded, digest_size=KEY_LENGTH, key=first_link(pepper)).hexdigest()
+    return rotated(key, pepper)
 
 
 def _parse_carefully(raw: str) -> Address:
@@ -139,7 +141,10 @@ def _hostname(raw: str, domain: str) -> str:
         raise _refusal(raw, "an address literal is not a domain name")
     host = domain.lower()
     if not host.isascii() or "xn--" in host:
-        host = _a_labels(raw, domain)
+        try:
+            host = _a_labels(domain)
+        except _BadDomain as exc:
+            raise _refusal(raw, str(exc)) from exc
     if not _HOSTNAME.fullmatch(host):
         raise _refusal(raw, f"the domain {_shown(domain)} is not a host name of two or more labels")
     labels = host.split(".")
@@ -150,7 +155,13 @@ def _hostname(raw: str, domain: str) -> str:
     return host
 
 
-def _a_labels(raw: str, domain: str) -> str:
+class _BadDomain(ValueError):
+    """Says what is wrong with an international name."""
+
+
+# People of a list share domains, and one takes as long to map as a hundred plain addresses.
+@lru_cache(maxsize=1024)
+def _a_labels(domain: str) -> str:
     """IDNA 2008 with the mapping of UTS 46: case, width and the ideographic full stops."""
     # Its tables are needed for one address in a thousand and cost every start of the program.
     import idna
@@ -159,19 +170,19 @@ def _a_labels(raw: str, domain: str) -> str:
         host = idna.encode(domain, uts46=True, std3_rules=True).decode("ascii")
         readable = idna.decode(host)
     except UnicodeError as exc:
-        raise _refusal(raw, f"the domain {_shown(domain)} is not a valid international name") from exc
+        raise _BadDomain(f"the domain {_shown(domain)} is not a valid international name") from exc
     for label in readable.split("."):
-        _refuse_mixed_scripts(raw, label)
+        _refuse_mixed_scripts(label)
     return host
 
 
-def _refuse_mixed_scripts(raw: str, label: str) -> None:
+def _refuse_mixed_scripts(label: str) -> None:
     """``аpple`` with a Cyrillic а: no registry sells it, so it is a slip of the keyboard or a trap."""
     scripts = {unicodedata.name(char, "").partition(" ")[0] for char in label if char.isalpha()}
     mixed = sorted(scripts & {"LATIN", "CYRILLIC", "GREEK"})
     if len(mixed) > 1:
         names = " and ".join(name.capitalize() for name in mixed)
-        raise _refusal(raw, f"the domain mixes {names} letters")
+        raise _BadDomain(f"the domain mixes {names} letters")
 
 
 # Characters that show nothing and yet are letters or marks to Unicode, so their category does not tell.
@@ -182,8 +193,10 @@ _BLANK_LETTERS = re.compile(
 
 def _refuse_invisible(raw: str) -> None:
     """UTS 46 would drop a soft hyphen or a zero-width space in silence, and make two people one."""
+    # isprintable: no control, format, surrogate or unassigned character, no space but U+0020.
+    if raw.isprintable() and not _BLANK_LETTERS.search(raw):
+        return
     for char in raw:
-        # isprintable: no control, format, surrogate or unassigned character, no space but U+0020.
         if not char.isprintable() or _BLANK_LETTERS.match(char):
             name = unicodedata.name(char, "a control character")
             raise _refusal(raw, f"it contains U+{ord(char):04X} ({name})")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from functools import lru_cache
+
+_LOW_BITS = 14
 
 
 def time_ordered_ids(count: int, unix_ms: int) -> list[str]:
@@ -11,14 +14,20 @@ def time_ordered_ids(count: int, unix_ms: int) -> list[str]:
     A 26-bit counter sits above the random bits (RFC 9562 §6.2 method 1), so the order holds for up
     to 67 million ids of one call. Ids of two calls in one millisecond may interleave.
     """
-    random = os.urandom(6 * count)
     head = f"{unix_ms & 0xFFFFFFFFFFFF:012x}"
-    prefix = f"{head[:8]}-{head[8:]}-7"
-    ids = []
-    for n in range(count):
-        tail = random[6 * n : 6 * n + 6].hex()
-        ids.append(f"{prefix}{n >> 14 & 0xFFF:03x}-{0x8000 | n & 0x3FFF:04x}-{tail}")
+    tails = iter(os.urandom(6 * count).hex("-", 6).split("-")) if count else iter(())
+    ids: list[str] = []
+    while len(ids) < count:
+        group = f"{head[:8]}-{head[8:]}-7{len(ids) >> _LOW_BITS & 0xFFF:03x}-"
+        lows = _low_counters((count - len(ids) - 1).bit_length())
+        ids += [f"{group}{low}-{tail}" for low, tail in zip(lows, tails, strict=False)]
     return ids
+
+
+@lru_cache(maxsize=_LOW_BITS + 1)
+def _low_counters(bits: int) -> list[str]:
+    """The low bits of the counter below the two of the variant, counted from 0."""
+    return [f"{0x8000 | n:04x}" for n in range(1 << min(bits, _LOW_BITS))]
 
 
 def time_ordered_id(unix_ms: int) -> str:

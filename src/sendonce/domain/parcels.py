@@ -10,9 +10,9 @@ from datetime import datetime
 class Parcel:
     """``content`` is the whole RFC 5322 message with CRLF line ends, not yet dot-stuffed.
 
-    No line of it begins with a dot: the builder sees to that, so transports need not look.
     ``claimed_at`` is the store's time of the claim; the SES request is signed with it, so that a
     zombie's late request is refused by AWS.
+    ``dotless``: whoever built it warrants that no line begins with a dot, so SMTP need not look for one.
     ``taken`` is the boot-time clock when the claim began (the one-second promise counts from it).
     """
 
@@ -24,7 +24,7 @@ class Parcel:
     claimed_at: datetime
     taken: float
     tries: int = 0
-    permitted: bool = False
+    dotless: bool = False
 
 
 @dataclass(frozen=True, slots=True)

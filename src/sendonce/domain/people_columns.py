@@ -3,30 +3,33 @@ than all its checks."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import compress
+from json.encoder import encode_basestring as _quoted
 
-from sendonce.domain.addresses import _PLAIN, _PLAIN_LENGTH, suppression_fold
+from sendonce.domain.addresses import PLAIN, PLAIN_LENGTH, suppression_fold
+from sendonce.domain.peppers import KEY_LENGTH, LINK_LENGTH, first_link, rotated
 from sendonce.domain.subscribers import BadRow, NewSubscriber
 
 # Each line of a text in turn: a plain address, or nothing where it is something else.
-_plain_lines = re.compile(rf"^(?:({_PLAIN.pattern})$|.*$)", re.MULTILINE).findall
+_plain_lines = re.compile(rf"^(?:({PLAIN.pattern})$|.*$)", re.MULTILINE).findall
 
 
 @dataclass(slots=True)
 class PeopleColumns:
     """People of an opt-in list. ``emails`` is what is written to, ``keys`` what is compared.
 
-    An entry of ``attributes`` may be None: no attributes.
+    ``attributes`` are JSON objects, as ``attributes_text`` writes them.
     """
 
     emails: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     names: list[str | None] = field(default_factory=list)
-    attributes: list[dict[str, str] | None] = field(default_factory=list)
+    attributes: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -35,10 +38,11 @@ class PeopleColumns:
     def of(cls, people: Iterable[NewSubscriber]) -> PeopleColumns:
         columns = cls()
         for person in people:
-            columns.append(person.address.text, person.address.key, person.name, person.attributes)
+            attributes = attributes_text(person.attributes)
+            columns.append(person.address.text, person.address.key, person.name, attributes)
         return columns
 
-    def append(self, email: str, key: str, name: str | None, attributes: dict[str, str] | None) -> None:
+    def append(self, email: str, key: str, name: str | None, attributes: str) -> None:
         self.emails.append(email)
         self.keys.append(key)
         self.names.append(name)
@@ -50,7 +54,7 @@ class PeopleColumns:
         self.names += others.names
         self.attributes += others.attributes
 
-    def where(self, chosen: Sequence[bool]) -> PeopleColumns:
+    def where(self, chosen: Sequence[object]) -> PeopleColumns:
         return PeopleColumns(
             list(compress(self.emails, chosen)),
             list(compress(self.keys, chosen)),
@@ -73,6 +77,23 @@ class ReadChunk:
         self.bad += other.bad
 
 
+_in_order = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
+
+
+def attributes_text(values: Mapping[str, str]) -> str:
+    """Equal attributes are equal text, for their keys are sorted."""
+    return _in_order(values) if values else "{}"
+
+
+def attributes_texts(columns: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+    """``attributes_text`` of each row of columns, one column at the least; an empty value is left out."""
+    pieces = []
+    for key, column in sorted(columns):
+        title = f", {_quoted(key)}: "
+        pieces.append([title + _quoted(value) if value else "" for value in column])
+    return ["{" + text[2:] + "}" for text in map("".join, zip(*pieces, strict=True))]
+
+
 def plain_addresses(raws: Sequence[str]) -> tuple[list[str], list[str]]:
     """Texts and keys of the addresses that are spelled in the plain way, as ``parse_address`` gives them.
 
@@ -82,31 +103,32 @@ def plain_addresses(raws: Sequence[str]) -> tuple[list[str], list[str]]:
     plain = _plain_lines(together)
     if len(plain) != len(raws):
         return [""] * len(raws), [""] * len(raws)
-    if "=?" in together or max(map(len, plain), default=0) > _PLAIN_LENGTH:
-        plain = [raw if len(raw) <= _PLAIN_LENGTH and "=?" not in raw else "" for raw in plain]
+    if "=?" in together or max(map(len, plain), default=0) > PLAIN_LENGTH:
+        plain = [raw if len(raw) <= PLAIN_LENGTH and "=?" not in raw else "" for raw in plain]
     keys = "\n".join(plain).lower().split("\n") if plain else []
     texts = [
-        raw if raw == key else raw[: (at := raw.index("@"))] + key[at:]
+        key if raw == key else raw[: (at := raw.index("@"))] + key[at:]
         for raw, key in zip(plain, keys, strict=True)
     ]
     return texts, keys
 
 
-def suppression_keys(address_keys: Iterable[str], pepper: bytes) -> list[str]:
+def suppression_keys(address_keys: Sequence[str], pepper: bytes) -> list[str]:
     """``suppression_key`` of each."""
-    if len(pepper) > blake2b.MAX_KEY_SIZE:
-        pepper = blake2b(pepper).digest()
-    keyed = blake2b(digest_size=16, key=pepper).copy
+    together = "\n".join(address_keys)
+    if any(sign in together for sign in ("+", "@gmail.com", "@googlemail.com")):
+        together = "\n".join([suppression_fold(key) if _may_fold(key) else key for key in address_keys])
+    keyed = blake2b(digest_size=KEY_LENGTH, key=first_link(pepper)).copy
     found = []
-    for key in address_keys:
-        # gmail.com has one dot of its own: with no other and no tag there is nothing to fold.
-        if (
-            "+" in key
-            or key.endswith("@googlemail.com")
-            or (key.endswith("@gmail.com") and key.count(".") > 1)
-        ):
-            key = suppression_fold(key)
+    for key in together.encode().split(b"\n") if address_keys else ():
         hashing = keyed()
-        hashing.update(key.encode())
+        hashing.update(key)
         found.append(hashing.hexdigest())
-    return found
+    return found if len(pepper) <= LINK_LENGTH else [rotated(key, pepper) for key in found]
+
+
+def _may_fold(key: str) -> bool:
+    # gmail.com has one dot of its own: with no other there is none to drop.
+    return (
+        "+" in key or key.endswith("@googlemail.com") or (key.endswith("@gmail.com") and key.count(".") > 1)
+    )

@@ -15,6 +15,7 @@ from typing import Any
 
 from sendonce.domain.events import DeliveryEvent
 from sendonce.domain.jobs import Job
+from sendonce.domain.peppers import KEY_LENGTH, first_link, rekeyed, rotated
 from sendonce.domain.subscribers import Subscriber
 from sendonce.domain.suppressions import Suppression
 
@@ -26,8 +27,13 @@ def erased_name(address_key: str, pepper: bytes) -> str:
     """What stands in place of an address. The same for the same address, so that it is still one person."""
     if address_key.startswith(ERASED):
         return address_key
-    key = blake2b(pepper).digest() if len(pepper) > blake2b.MAX_KEY_SIZE else pepper
-    return ERASED + blake2b(address_key.encode(), digest_size=16, key=key, person=b"erased").hexdigest()
+    hashing = blake2b(address_key.encode(), digest_size=KEY_LENGTH, key=first_link(pepper), person=b"erased")
+    return ERASED + rotated(hashing.hexdigest(), pepper)
+
+
+def rekeyed_name(text: str, link: bytes) -> str:
+    """What stands in place of an address after a rotation; any other text as it is."""
+    return ERASED + rekeyed(text.removeprefix(ERASED), link) if is_erased(text) else text
 
 
 def is_erased(recipient: str) -> bool:

@@ -12,7 +12,9 @@ import hashlib
 import hmac
 import re
 import uuid
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64decode
+from binascii import b2a_base64
+from collections.abc import Iterable
 from functools import lru_cache
 
 from sendonce.errors import BadInput
@@ -21,6 +23,7 @@ _VERSION = b"\x01"
 # The same secret may sign other things one day: what is signed says what it is for.
 _PURPOSE = b"sendonce unsubscribe\x00"
 _MAC_LENGTH = 16
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 _JOB_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{44}").fullmatch
@@ -33,7 +36,7 @@ def sign_token(job_id: str, secret: bytes) -> str:
     if not secret:
         raise BadInput("The unsubscribe secret is empty: anyone could forge links. Set UNSUBSCRIBE_SECRET.")
     claim = _VERSION + bytes.fromhex(job_id.replace("-", ""))
-    return urlsafe_b64encode(claim + _mac(claim, secret)).decode("ascii")
+    return b2a_base64(claim + _mac(claim, secret), newline=False).translate(_URL_SAFE).decode("ascii")
 
 
 def read_token(token: str, secret: bytes) -> str | None:
@@ -45,6 +48,17 @@ def read_token(token: str, secret: bytes) -> str | None:
     if not hmac.compare_digest(mac, _mac(claim, secret)) or not claim.startswith(_VERSION):
         return None
     return str(uuid.UUID(bytes=claim[1:]))
+
+
+def read_token_of_any(token: str, secrets: Iterable[bytes]) -> str | None:
+    """The same for several secrets: the one in force, and former ones whose letters are still about."""
+    found = [read_token(token, secret) for secret in secrets]
+    return next((job_id for job_id in found if job_id is not None), None)
+
+
+def secret_fingerprint(secret: bytes) -> str:
+    """Tells one secret from another without showing it."""
+    return hashlib.sha256(b"sendonce unsubscribe fingerprint\x00" + secret).hexdigest()[:12]
 
 
 def _mac(claim: bytes, secret: bytes) -> bytes:

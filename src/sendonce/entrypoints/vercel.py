@@ -16,6 +16,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +83,8 @@ async def tick(settings: Settings, store: Store, seconds: float) -> int:
     from sendonce.adapters.metrics import NullMetrics
 
     worker = wiring.make_worker(settings, store, NullMetrics(), name=f"vercel-{uuid.uuid4()}")
+    # Events are taken by whichever instance the platform wakes: as long as the cron reaches it, so do they.
+    await asyncio.to_thread(partial(store.event_route.attend, "vercel", durable=False))
     began = time.monotonic()
 
     async def over(worker: Worker) -> bool:

@@ -51,4 +51,5 @@ class ParcelBuilder:
             job.claimed_at,
             taken,
             job.tries,
+            dotless=True,  # compile_letter and its values guard the start of every line
         )

@@ -12,11 +12,23 @@ from sendonce.ports import Store
 
 # The footer and the preheader come on top of the letter's own HTML.
 FOOTER_SIZE = 1_000
+# RFC 5322 §2.1.1 has lines of 998 characters, and some servers unfold a header before they count.
+LONGEST_SUBJECT = 900
+
+EMAIL_ADVICE = (
+    "{{ email }} is not filled in: a letter may be forwarded, so the reader's address is not put into it. "
+    "If you need it, import it a second time as a column of another name, and write that name."
+)
 
 
 def check_letter(letter: Letter, settings: MessageSettings, mailout_id: str) -> None:
     """Raises BadInput for a letter that cannot be built, or that Gmail would clip."""
     compile_letter(letter, settings, mailout_id)
+    if len(letter.subject) > LONGEST_SUBJECT:
+        raise BadInput(
+            f"The subject has {len(letter.subject)} characters, and readers see the first 70 or so: make it "
+            f"shorter than {LONGEST_SUBJECT}."
+        )
     size = len(letter.html.encode("utf-8", "replace"))
     if size + FOOTER_SIZE > GMAIL_CUTS_AT:
         raise BadInput(
@@ -39,12 +51,21 @@ def check_variables(store: Store, tenant_id: str, letter: Letter) -> None:
     for name in sorted(_without_default(letter)):
         people = store.subscribers.count_lacking(tenant_id, name)
         if people:
-            lacking.append(
-                f"{{{{ {name} }}}} has no value for {people} active subscribers: give it a default, "
-                f'as in {{{{ {name} | default: "…" }}}}.'
-            )
+            lacking.append(EMAIL_ADVICE if name == "email" else _advice(name, people))
     if lacking:
         raise BadInput("\n".join(lacking))
+
+
+def _advice(name: str, people: int) -> str:
+    return (
+        f"{{{{ {name} }}}} has no value for {people} active subscribers: give it a default, "
+        f'as in {{{{ {name} | default: "…" }}}}.'
+    )
+
+
+def advise(letter: Letter) -> list[str]:
+    """What will trouble a letter whoever it goes to."""
+    return [EMAIL_ADVICE] if "email" in _without_default(letter) else []
 
 
 def _without_default(letter: Letter) -> set[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import uuid
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -18,7 +19,7 @@ from sendonce.domain.events import DeliveryEvent
 from sendonce.domain.queued_messages import QueuedMessage
 from sendonce.errors import BadInput, Refused, Unavailable
 from sendonce.flows.record_event import record_event
-from sendonce.ports import Events, Meter
+from sendonce.ports import EventRoute, Events, Meter
 
 log = logging.getLogger(__name__)
 
@@ -49,10 +50,14 @@ class EventReader(Protocol):
 class EventPuller:
     """A worker's duty: ``run_once``, again and again."""
 
-    def __init__(self, queue: EventQueue, reader: EventReader, events: Events, meter: Meter) -> None:
+    def __init__(
+        self, queue: EventQueue, reader: EventReader, events: Events, route: EventRoute, meter: Meter
+    ) -> None:
         self._queue = queue
         self._reader = reader
         self._events = events
+        self._route = route
+        self._name = str(uuid.uuid4())
         self._meter = meter
 
     async def run_once(self) -> None:
@@ -70,6 +75,7 @@ class EventPuller:
     def _pull(self) -> bool:
         """One round; whether it brought something, so that there may be more."""
         messages = self._queue.receive()
+        self._route.attend(self._name, durable=True)
         done: list[QueuedMessage] = []
         try:
             done.extend(message for message in messages if self._see_to(message))

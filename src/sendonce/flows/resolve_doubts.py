@@ -2,8 +2,9 @@
 
 A job in doubt goes back to the schedule only with two proofs: that nobody can still be sending this
 attempt, and that the provider did not take it. The provider's events prove the second: a quiet time
-has passed since the death, all accepted letters near it have their Send event, and a letter sent
-after the death (a canary, if need be) has come back by the same route.
+has passed since the death in which somebody received events without a break, no event can have been
+lost in a break before, all accepted letters near it have their Send event, and a letter sent after the
+death (a canary, if need be) has come back by the same route.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from sendonce.domain.event_route import RouteWatch
 from sendonce.domain.jobs import Doubt
 from sendonce.domain.outcomes import Accepted, Outcome
 from sendonce.errors import Unavailable
@@ -83,11 +85,16 @@ class DoubtResolver:
     def _look(self) -> tuple[Sequence[Doubt], list[Doubt]]:
         """The doubts, and those among them that are proven absent."""
         doubts = self._store.ledger.doubts(self._witness.name, MOST_AT_ONCE)
-        now = self._store.ledger.now()
-        return doubts, [doubt for doubt in doubts if self._is_absent(doubt, now)]
+        route, now = self._store.event_route.watch(), self._store.ledger.now()
+        if route is None:
+            return doubts, []
+        return doubts, [doubt for doubt in doubts if self._is_absent(doubt, route, now)]
 
-    def _is_absent(self, doubt: Doubt, now: datetime) -> bool:
-        if now - doubt.death_proof_at < self._policy.quiet or doubt.neighbours_silent:
+    def _is_absent(self, doubt: Doubt, route: RouteWatch, now: datetime) -> bool:
+        if route.may_have_missed(doubt.claimed_at) or doubt.neighbours_silent:
+            return False
+        # While nobody received, the provider kept trying: its next try may be the one that tells.
+        if now - max(doubt.death_proof_at, route.since) < self._policy.quiet:
             return False
         return doubt.later_event or self._store.canaries.returned_since(doubt.death_proof_at)
 

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 import time
 import uuid
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
+from typing import NamedTuple
 
 from sendonce.domain.failpoints import failpoint
 from sendonce.domain.jobs import ClaimedJob, ClaimRequest, Settlement, Turn
@@ -29,7 +29,7 @@ from sendonce.domain.pacing import Pacer, SendRate, Unpaced, group_size
 from sendonce.domain.parcels import Parcel
 from sendonce.domain.retries import RetryPolicy
 from sendonce.errors import BadInput, LedgerRolledBack, Unavailable
-from sendonce.ports import Journal, Ledger, Meter, Transport
+from sendonce.ports import BegunTurn, Journal, Ledger, Meter, Transport
 
 log = logging.getLogger(__name__)
 
@@ -38,11 +38,9 @@ STALE_AFTER = 1.0
 DRAIN_SECONDS = 8.0
 IDLE_POLL = 0.5
 FLUSH_AFTER = 0.2
+LOG_EVERY = 1.0
 JOURNAL_REST = 5.0
 LEASE_LOST_REST = 2.0
-# How long a thread may have to wait for the interpreter. The ledger's thread gives it up a dozen times a
-# commit, and with CPython's usual 5 ms a busy event loop would keep it waiting longer than the disk does.
-THREAD_SWITCH_SECONDS = 0.0002
 RELEASED = Deferred("released", "claimed, but it never left", retry_after=0.0, throttle=True)
 UNJOURNALED = Deferred("no_journal", "the wire journal cannot be written", JOURNAL_REST, throttle=True)
 
@@ -52,12 +50,35 @@ def boot_time() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
+class Claimed(NamedTuple):
     """A claimed job and the boot time at which its claim began."""
 
     job: ClaimedJob
     taken: float
+
+
+class _Batches:
+    """The log's lines on what was settled and claimed: one a second, which at full speed is 200 batches."""
+
+    def __init__(self) -> None:
+        self._settled: Counter[str] = Counter()
+        self._claimed = self._skipped = 0
+        self._told = float("-inf")
+
+    def note(self, turn: Turn, settlements: list[Settlement], now: float) -> None:
+        self._settled.update([type(settlement.outcome).__name__.lower() for settlement in settlements])
+        self._claimed += len(turn.claimed)
+        self._skipped += turn.skipped
+        if settlements and now - self._told >= LOG_EVERY:
+            self._told = now
+            self.tell()
+
+    def tell(self) -> None:
+        if self._settled:
+            fields = {"settled": dict(self._settled), "claimed": self._claimed, "skipped": self._skipped}
+            log.info("batch", extra={"fields": fields})
+        self._settled.clear()
+        self._claimed = self._skipped = 0
 
 
 class Sender:
@@ -101,12 +122,14 @@ class Sender:
         self._timer: asyncio.TimerHandle | None = None
         self._books_due = asyncio.Event()
         self._rate = SendRate(connections)
+        self._group = self._measure_group()
         self._last_turn = time.monotonic()
         self._closing = False
         self._stopped = asyncio.Event()
         self._drain_ends = float("inf")
         self._throttles = 0
         self._highest_claim = 0
+        self._batches = _Batches()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ledger")
         self.idle = asyncio.Event()
         self.settled = 0
@@ -117,7 +140,6 @@ class Sender:
 
     async def run(self) -> None:
         """Send until ``stop`` is called; everything that is known is settled when this returns."""
-        sys.setswitchinterval(THREAD_SWITCH_SECONDS)
         lanes = asyncio.create_task(self._transport.carry(self, self._connections))
         books = asyncio.create_task(self._keep_books())
         stopped = asyncio.create_task(self._stopped.wait())
@@ -136,6 +158,7 @@ class Sender:
                 task.cancel()
             await asyncio.gather(lanes, books, stopped, return_exceptions=True)
             self._thread.shutdown(wait=True)
+            self._batches.tell()
 
     def stop(self) -> None:
         """Claim no more, give back what is not on the wire, let the rest finish."""
@@ -289,31 +312,27 @@ class Sender:
         settlement = Settlement(job_id, attempt, outcome)
         if isinstance(outcome, Deferred):
             wait = self._retry.after(tries, outcome, self._dice)
-            settlement = replace(settlement, retry_after=wait or 0.0, exhausted=wait is None)
+            settlement = settlement._replace(retry_after=wait or 0.0, exhausted=wait is None)
         elif isinstance(outcome, InDoubt):
-            settlement = replace(settlement, death_proof="the worker's own word")
+            settlement = settlement._replace(death_proof="the worker's own word")
         self._outcomes.append(settlement)
-        if len(self._outcomes) >= self._half_group() or not self._busy():
+        if len(self._outcomes) >= self._group or not self._busy():
             self._books_due.set()
 
     def _busy(self) -> bool:
         return bool(self._ready) or self._taken > 0
 
-    def _group(self) -> int:
+    def _measure_group(self) -> int:
         permitted = float(self._pacer.rate or 1e9)
         return group_size(min(permitted, self._rate.value), self._batch_size)
 
-    def _half_group(self) -> int:
-        """How much makes a commit worth its while. The connections go on with the other three halves of
-        two groups while it lasts; with one group left they would run dry at a slow disk."""
-        return (self._group() + 1) // 2
-
     async def _keep_books(self) -> None:
-        """Settle and claim in one commit, until the sender is closed and all is settled."""
+        """Settle and claim, one commit a group, until the sender is closed and all is settled."""
         while not (self._closing and not self._busy() and not self._outcomes):
+            self._group = self._measure_group()
             claim = self._next_claim()
             claimed = await self._turn(claim) if self._outcomes or claim else 0
-            if not claimed or self._room() < self._half_group():
+            if not claimed or self._room() < self._group:
                 await self._wait_for_books()
             self._books_due.clear()
 
@@ -323,17 +342,17 @@ class Sender:
             await asyncio.wait_for(self._books_due.wait(), FLUSH_AFTER if waiting else IDLE_POLL)
 
     def _next_claim(self) -> ClaimRequest | None:
-        """What there is room for, unless that is too little or nothing could leave within half a second."""
+        """The next group, unless two are out already or nothing could leave within half a second."""
         if self._closing or not self._may_claim() or self._wait(time.monotonic()) > STALE_AFTER / 2:
             return None
-        room = self._room()
-        if room < self._half_group() and self._busy():
+        group, room = self._group, self._room()
+        if room < group and self._busy():
             return None
-        return ClaimRequest(self._worker_id, uuid.uuid4().hex, min(self._group(), max(room, 1)))
+        return ClaimRequest(self._worker_id, uuid.uuid4().hex, min(group, max(room, 1)))
 
     def _room(self) -> int:
         """How many more jobs make two groups of those claimed; what is settled now counts no more."""
-        return 2 * self._group() - len(self._ready) - self._taken
+        return 2 * self._group - len(self._ready) - self._taken
 
     async def _turn(self, claim: ClaimRequest | None) -> int:
         """One commit; how many jobs it claimed."""
@@ -344,7 +363,7 @@ class Sender:
         self._rate.observe(len(settlements), now - self._last_turn)
         self._last_turn = now
         self._meter.observe_turn(len(turn.claimed), len(settlements), now - began)
-        self._log_turn(turn, settlements)
+        self._batches.note(turn, settlements, now)
         self.settled += len(settlements)
         for job in turn.claimed:
             if self._closing:
@@ -358,6 +377,7 @@ class Sender:
 
     def _mark_idle(self, nothing_due: bool) -> None:
         if nothing_due and not self._busy() and not self._outcomes:
+            self._batches.tell()
             self.idle.set()
         else:
             self.idle.clear()
@@ -368,7 +388,7 @@ class Sender:
         pause = 0.1
         while True:
             try:
-                return await self._in_thread(settlements, claim)
+                return await self._commit(settlements, claim)
             except Unavailable as exc:
                 log.warning("the ledger does not answer", extra={"fields": {"error": str(exc)}})
                 # What is not settled now is in the journal: the next worker settles it from there.
@@ -378,14 +398,18 @@ class Sender:
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, 5.0)
 
-    async def _in_thread(self, settlements: list[Settlement], claim: ClaimRequest | None) -> Turn:
+    async def _commit(self, settlements: list[Settlement], claim: ClaimRequest | None) -> Turn:
+        """The commit is in a thread, for it waits for a disk; the work before it too where that may wait."""
+        failpoint("settle-before")
+        begun = self._ledger.begin_turn(settlements, claim)
         return await asyncio.get_running_loop().run_in_executor(
-            self._thread, self._turn_in_thread, settlements, claim
+            self._thread, self._finish_turn, begun, settlements, claim
         )
 
-    def _turn_in_thread(self, settlements: list[Settlement], claim: ClaimRequest | None) -> Turn:
-        failpoint("settle-before")
-        turn = self._ledger.turn(settlements, claim)
+    def _finish_turn(
+        self, begun: BegunTurn | None, settlements: list[Settlement], claim: ClaimRequest | None
+    ) -> Turn:
+        turn = begun.commit() if begun is not None else self._ledger.turn(settlements, claim)
         failpoint("settle-after")
         if turn.claimed:
             self._note_claim(turn.claim_seq)
@@ -402,12 +426,3 @@ class Sender:
             )
         self._highest_claim = claim_seq
         self._journal.claimed(claim_seq)
-
-    def _log_turn(self, turn: Turn, settlements: list[Settlement]) -> None:
-        if settlements and log.isEnabledFor(logging.INFO):
-            kinds: dict[str, int] = {}
-            for settlement in settlements:
-                name = type(settlement.outcome).__name__.lower()
-                kinds[name] = kinds.get(name, 0) + 1
-            fields = {"settled": kinds, "claimed": len(turn.claimed), "skipped": turn.skipped}
-            log.info("batch", extra={"fields": fields})

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from sendonce.domain.addresses import Address
 from sendonce.domain.jobs import Job, JobState
 from sendonce.domain.mailouts import Mailout
-from sendonce.domain.privacy import LetterTo, PersonFile
+from sendonce.domain.privacy import ERASED_NOTE, LetterTo, PersonFile
 from sendonce.domain.subscribers import Subscriber, SubscriberStatus
 from sendonce.ports import Store
 
@@ -33,6 +34,16 @@ class PersonReport:
     @property
     def known(self) -> bool:
         return bool(self.file.subscribers or self.file.suppressions or self.file.letters)
+
+    @property
+    def erased_at(self) -> datetime | None:
+        """When the person was erased, if so."""
+        return erased_at(self.file)
+
+
+def erased_at(file: PersonFile) -> datetime | None:
+    moments = [s.created_at for s in file.suppressions if s.address is None and s.note == ERASED_NOTE]
+    return min(moments, default=None)
 
 
 def show_person(store: Store, address: Address) -> PersonReport:
@@ -98,6 +109,8 @@ def why_no_letter(mailout: Mailout, file: PersonFile) -> str:
     mine = [person for person in file.subscribers if person.tenant_id == mailout.tenant_id]
     if mailout.started_at is None:
         return "not sent yet: the mailout has not been started"
+    if not mine and erased_at(file) is not None:
+        return "no letter: the person was erased, or was not among the subscribers"
     if not mine:
         return "not sent: not among the subscribers"
     return _why_not_planned(mailout, mine)

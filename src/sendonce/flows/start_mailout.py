@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 
 from sendonce.domain.letters import Letter, MessageSettings
 from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout
-from sendonce.domain.subscribers import DEFAULT_TENANT
-from sendonce.errors import BadInput, LedgerRolledBack, NotFound, Refused
+from sendonce.errors import BadInput, LedgerRolledBack, NotFound, Refused, Unsendable
 from sendonce.flows.preflight import check_letter, check_variables, count_audience
 from sendonce.ports import Store
 
@@ -24,10 +23,11 @@ TEST_MARK = "[TEST] "
 
 @dataclass(frozen=True, slots=True)
 class StartOrder:
-    """Which mailout to start. ``dry_run`` makes all the checks and changes nothing; ``test_emails`` sends
-    to these few only, and the mailout stays as it is."""
+    """Which mailout to start, and of whom: another tenant's is none at all. ``dry_run`` makes all the checks
+    and changes nothing; ``test_emails`` sends to these few only, and the mailout stays as it is."""
 
     mailout_id: str
+    tenant_id: str
     dry_run: bool = False
     test_emails: tuple[str, ...] | None = None
 
@@ -45,10 +45,10 @@ def start_mailout(
 ) -> StartReport:
     """Check and start. Of many callers at once one succeeds; the others get Refused.
 
-    Raises NotFound, Refused for a mailout that is not ready, and BadInput for one that could not be sent
+    Raises NotFound, Refused for a mailout that is not ready, and Unsendable for one that could not be sent
     as it is: then it stays as it was.
     """
-    mailout = store.mailouts.get(order.mailout_id)
+    mailout = mailout_of_tenant(store, order.tenant_id, order.mailout_id)
     if mailout is None:
         raise NotFound(
             f"There is no mailout {order.mailout_id!r}: 'sendonce mailout list' shows what there is."
@@ -57,16 +57,25 @@ def start_mailout(
         return _start_test(store, message_settings(), mailout, order.test_emails)
     _check_status(mailout, order)
     _check_ledger(store)
-    planned = _check(store, message_settings(), mailout)
+    settings = message_settings()
+    try:
+        planned = _check(store, settings, mailout)
+    except BadInput as exc:
+        raise Unsendable(str(exc)) from exc
     if not order.dry_run:
         _start(store, mailout, planned)
     return StartReport(mailout, planned)
 
 
-def page_mailout(store: Store, source: str, page_id: str) -> Mailout:
+def mailout_of_tenant(store: Store, tenant_id: str, mailout_id: str) -> Mailout | None:
+    mailout = store.mailouts.get(mailout_id)
+    return mailout if mailout is not None and mailout.tenant_id == tenant_id else None
+
+
+def page_mailout(store: Store, tenant_id: str, source: str, page_id: str) -> Mailout:
     """The mailout of a page, made when it is first asked for."""
     new = NewMailout(name=page_id, source=source, letter=None, source_id=page_id)
-    return store.mailouts.create(DEFAULT_TENANT, new)
+    return store.mailouts.create(tenant_id, new)
 
 
 def start_test(store: Store, mailout: Mailout, letter: Letter | None, emails: Sequence[str]) -> Mailout:
@@ -95,7 +104,10 @@ def _start_test(
         raise BadInput("TEST_EMAILS is not set: say who gets test letters, e.g. TEST_EMAILS=me@example.com.")
     letter = store.mailouts.letter(mailout.id) if mailout.letter_id else None
     if letter is not None:
-        check_letter(letter, settings, mailout.id)
+        try:
+            check_letter(letter, settings, mailout.id)
+        except BadInput as exc:
+            raise Unsendable(str(exc)) from exc
     return StartReport(start_test(store, mailout, letter, emails), len(emails))
 
 

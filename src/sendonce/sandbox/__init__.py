@@ -21,6 +21,6 @@ throttles, repeats and withholds events. Nothing ever leaves the machine.
 """
 
 from sendonce.sandbox.settings import SandboxAddresses, SandboxSettings
-from sendonce.sandbox.world import run_sandbox
+from sendonce.sandbox.world import run_sandbox, serve_until_signal
 
-__all__ = ["SandboxAddresses", "SandboxSettings", "run_sandbox"]
+__all__ = ["SandboxAddresses", "SandboxSettings", "run_sandbox", "serve_until_signal"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import signal
 import sys
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 from sendonce.errors import SendonceError
 from sendonce.sandbox.settings import SandboxAddresses, SandboxSettings
-from sendonce.sandbox.world import run_sandbox
+from sendonce.sandbox.world import serve_until_signal
 
 _READERS: dict[str, Any] = {
     "int": int,
@@ -27,7 +26,7 @@ _READERS: dict[str, Any] = {
 
 def read_arguments(arguments: list[str]) -> SandboxSettings:
     parser = argparse.ArgumentParser(
-        prog="sendonce.sandbox", description="A small world that plays Amazon SES and SNS."
+        prog="sendonce.sandbox", description="A small world that plays Amazon SES, SNS and Notion."
     )
     parser.add_argument("--dir", dest="directory", type=Path, required=True, help="where its files are kept")
     for option in fields(SandboxSettings):
@@ -52,20 +51,11 @@ def _announce(addresses: SandboxAddresses) -> None:
     sys.stdout.flush()
 
 
-async def _serve(settings: SandboxSettings) -> None:
-    world = asyncio.ensure_future(run_sandbox(settings, _announce))
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, world.cancel)
-    await asyncio.wait([world])
-    if not world.cancelled():
-        world.result()
-
-
 def main() -> int:
     try:
         settings = read_arguments(sys.argv[1:])
         with asyncio.Runner(loop_factory=_fast_loop()) as runner:
-            runner.run(_serve(settings))
+            runner.run(serve_until_signal(settings, _announce))
     except SendonceError as exc:
         sys.stderr.write(f"{exc}\n")
         return exc.exit_code

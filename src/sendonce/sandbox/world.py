@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -37,6 +39,16 @@ async def run_sandbox(settings: SandboxSettings, announce: Callable[[SandboxAddr
         await world.log.failure
     finally:
         await world.close()
+
+
+async def serve_until_signal(settings: SandboxSettings, announce: Callable[[SandboxAddresses], None]) -> None:
+    """The same until SIGTERM or SIGINT, which end it in good order."""
+    world = asyncio.ensure_future(run_sandbox(settings, announce))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, world.cancel)
+    await asyncio.wait([world])
+    if not world.cancelled():
+        world.result()
 
 
 class World:

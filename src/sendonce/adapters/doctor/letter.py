@@ -12,11 +12,13 @@ from email.message import EmailMessage
 from sendonce.adapters.doctor.letter_links import links_check
 from sendonce.adapters.doctor.machine import StoreDoor
 from sendonce.adapters.doctor.waiting import in_own_thread
+from sendonce.adapters.notion.ids import looks_like_page, page_id
 from sendonce.domain.checks import Check, count_of, listed, ok, stop, warning
 from sendonce.domain.letters import Letter, MessageSettings, unsubscribe_prefix
 from sendonce.domain.mailouts import Mailout, MailoutStatus
 from sendonce.domain.message import CompiledLetter, compile_letter
 from sendonce.domain.rendering import GMAIL_CUTS_AT
+from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.domain.tokens import read_token
 from sendonce.errors import BadInput, BadSetting, NotFound, Refused, Unavailable
 from sendonce.ports import LetterSource, Store
@@ -83,7 +85,7 @@ class LetterProbe:
     def _find(self, store: Store) -> _Subject:
         if self._mailout_id is None:
             return _Subject(_SAMPLE, None)
-        mailout = store.mailouts.get(self._mailout_id)
+        mailout = find_mailout(store, self._mailout_id)
         if mailout is None:
             raise NotFound(f"There is no mailout {self._mailout_id}.")
         if mailout.letter_id is not None:
@@ -107,6 +109,14 @@ class LetterProbe:
             checks.append(links_check(letter.html, settings.base_url, leaves=self._leaves))
             checks.append(variables_check(store, mailout, compiled))
         return checks
+
+
+def find_mailout(store: Store, name: str) -> Mailout | None:
+    """By its id, or by its page of Notion."""
+    mailout = store.mailouts.get(name)
+    if mailout is None and looks_like_page(name):
+        mailout = store.mailouts.of_page(DEFAULT_TENANT, "notion", page_id(name))
+    return mailout
 
 
 def _status(mailout: Mailout) -> Check:

@@ -13,7 +13,7 @@ from pathlib import Path
 from sendonce.adapters.doctor.waiting import in_own_thread
 from sendonce.adapters.wire_journal import StateDirectory
 from sendonce.domain.checks import Check, ok, stop, warning
-from sendonce.errors import LedgerRolledBack, Refused, SchemaMismatch, SendonceError, Unavailable
+from sendonce.errors import LedgerRolledBack, NotFound, Refused, SchemaMismatch, SendonceError, Unavailable
 from sendonce.ports import Store
 
 _OPEN_WITHIN = 6.0
@@ -62,13 +62,17 @@ class StoreDoor:
 class DatabaseProbe:
     name = "database"
 
-    def __init__(self, door: StoreDoor, shown_url: str) -> None:
+    def __init__(self, door: StoreDoor, shown_url: str, *, needed: bool = True) -> None:
         self._door = door
         self._shown = shown_url
+        self._needed = needed
 
     async def examine(self) -> Sequence[Check]:
         try:
             await self._door.get()
+        except NotFound as exc:
+            fix = "Import your subscribers, or run 'sendonce db upgrade'."
+            return [(stop if self._needed else warning)(self.name, str(exc), fix)]
         except SendonceError as exc:
             fix = next(
                 (fix for kind, fix in DATABASE_FIXES if isinstance(exc, kind)), "Correct DATABASE_URL."

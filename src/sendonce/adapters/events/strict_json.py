@@ -17,7 +17,11 @@ def strict_object(text: str | bytes, what: str) -> dict[str, Any]:
     try:
         decoded = text.decode("utf-8") if isinstance(text, bytes) else text
         value = json.loads(
-            decoded, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite_float
+            decoded,
+            object_pairs_hook=_unique,
+            parse_constant=_no_constant,
+            parse_float=_finite_float,
+            parse_int=_short_int,
         )
         cleaned = _clean(value, 0)
     except UnicodeDecodeError as exc:
@@ -31,6 +35,9 @@ def strict_object(text: str | bytes, what: str) -> dict[str, Any]:
     return cleaned
 
 
+_MOST_DIGITS = 100
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
@@ -40,6 +47,13 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a number")
+
+
+def _short_int(digits: str) -> int:
+    # Python refuses 4,300 digits in words that are meant for programmers.
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"{digits[:20]}… is too long a number")
+    return int(digits)
 
 
 def _finite_float(digits: str) -> float:

@@ -20,11 +20,12 @@ _BLOCK = 128 * 1024
 
 @dataclass(slots=True)
 class Block:
-    """``plain``: each record is one line, with nothing unprintable in it. ``bad``: line, text, reason."""
+    """``columns`` where each record is one line, as wide as the first, with nothing unprintable in it;
+    ``records`` otherwise. ``bad``: line, text, reason."""
 
     lines: Sequence[int]
-    records: list[list[str]]
-    plain: bool = False
+    columns: Sequence[Sequence[str]] = ()
+    records: list[list[str]] = field(default_factory=list)
     bad: list[tuple[int, str, str]] = field(default_factory=list)
 
 
@@ -33,8 +34,7 @@ class TooLong(Exception):
 
 
 class CsvRecords:
-    """Blocks of well-formed lines go through the csv module at its full speed; a block with a fault in
-    it is read again with care."""
+    """Blocks of well-formed lines are taken as a whole; a block with a fault in it is read with care."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
@@ -45,29 +45,16 @@ class CsvRecords:
         self._line += 1
         return next(_Lines(self._file.readline), "")
 
-    def blocks(self, delimiter: str) -> Iterator[Block]:
+    def blocks(self, delimiter: str, width: int) -> Iterator[Block]:
         while text := self._file.read(_BLOCK):
             if text[-1] != "\n":
                 text += self._file.readline(MAX_LINE)
-            block = self._fast(text, delimiter)
-            yield block if block is not None else self._careful(text, delimiter)
-
-    def _fast(self, text: str, delimiter: str) -> Block | None:
-        """All the records of a block, or None if there is anything odd about it."""
-        if text[-1] not in "\r\n" and len(text) >= MAX_LINE:
-            return None
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        try:
-            records = list(reader)
-        except csv.Error:
-            return None
-        if reader.line_num != len(records):
-            return None
-        printable = text.replace("\n", "").replace("\r", "")
-        if delimiter == "\t":
-            printable = printable.replace("\t", "")
-        first, self._line = self._line, self._line + len(records)
-        return Block(range(first, self._line), records, printable.isprintable())
+            columns = _without_quotes(text, delimiter, width) or _columns(text, delimiter, width)
+            if columns and _is_printable(text, delimiter):
+                first, self._line = self._line, self._line + len(columns[0])
+                yield Block(range(first, self._line), columns)
+            else:
+                yield self._careful(text, delimiter)
 
     def _careful(self, text: str, delimiter: str) -> Block:
         """The records that begin in a block; the last may go on in the file."""
@@ -75,7 +62,7 @@ class CsvRecords:
         lines = _Lines(lambda limit: inside.readline(limit) or self._file.readline(limit))
         reader = csv.reader(lines, delimiter=delimiter, strict=True)
         numbers: list[int] = []
-        block = Block(numbers, [])
+        block = Block(numbers)
         while inside.tell() < len(text) or lines.waiting:
             lines.record.clear()
             try:
@@ -91,6 +78,40 @@ class CsvRecords:
                 block.records.append(record)
                 self._line += len(lines.record)
         return block
+
+
+def _without_quotes(text: str, delimiter: str, width: int) -> list[list[str]] | None:
+    """What ``_columns`` gives, without a list for each line; None where only the csv module can tell."""
+    lines = text.replace("\r\n", "\n").removesuffix("\n") + "\n"
+    last_line = len(lines) - lines.rfind("\n", 0, -1)
+    # The csv module refuses cells of over 128 KB, and only the last line of a block can be so long.
+    if '"' in lines or "\r" in lines or last_line >= _BLOCK:
+        return None
+    count = lines.count("\n")
+    # With the line ends as cells of their own, all of them in their places means that all lines are even.
+    cells = lines.replace("\n", f"{delimiter}\n{delimiter}").split(delimiter)
+    if len(cells) != count * (width + 1) + 1 or cells[width :: width + 1].count("\n") != count:
+        return None
+    return [cells[n : -1 : width + 1] for n in range(width)]
+
+
+def _columns(text: str, delimiter: str, width: int) -> list[tuple[str, ...]] | None:
+    """The columns of a block whose records are all one line and as wide; None if there is an odd one."""
+    if text[-1] not in "\r\n" and len(text) >= MAX_LINE:
+        return None
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        records = list(reader)
+    except csv.Error:
+        return None
+    if reader.line_num != len(records) or any(len(record) != width for record in records):
+        return None
+    return list(zip(*records, strict=True))
+
+
+def _is_printable(text: str, delimiter: str) -> bool:
+    line = text.replace("\n", "").replace("\r", "")
+    return (line.replace("\t", "") if delimiter == "\t" else line).isprintable()
 
 
 class _Lines:

@@ -13,7 +13,6 @@ _SLOTS = 1 << 21
 # A table this full is made twice as large, up to 256 MB.
 _MOST_FULL = 0.6
 _MOST_SLOTS = 1 << 25
-_WORD = (1 << 64) - 1
 
 
 class Fingerprints:
@@ -25,12 +24,12 @@ class Fingerprints:
 
     def __init__(self) -> None:
         self._slots = _SLOTS
-        self._table = array("Q", bytes(8 * _SLOTS))
+        self._table = array("q", bytes(8 * _SLOTS))
         self._used = 0
 
     def new_among(self, keys: Iterable[str]) -> list[bool]:
         """For each key whether it was never asked for before."""
-        hashes = [hash(key) & _WORD or 1 for key in keys]
+        hashes = [mark or 1 for mark in map(hash, keys)]
         while not self._has_room(len(hashes)) and self._slots < _MOST_SLOTS:
             self._grow()
         return self._enter(hashes, remember=self._has_room(len(hashes)))
@@ -56,6 +55,6 @@ class Fingerprints:
     def _grow(self) -> None:
         old = self._table
         self._slots *= 2
-        self._table = array("Q", bytes(8 * self._slots))
+        self._table = array("q", bytes(8 * self._slots))
         self._used = 0
         self._enter(filter(None, old), remember=True)

@@ -48,6 +48,15 @@ class FrontMatter(NamedTuple):
     body: str
     lines: int
 
+    def warnings(self) -> list[str]:
+        """What its author may have meant otherwise."""
+        known = ", ".join(sorted(_OURS))
+        return [
+            f"The front matter's {key[:60]!r} means nothing here. Known are {known}."
+            for key in self.fields
+            if key not in _OURS
+        ]
+
     @property
     def from_name(self) -> str | None:
         return self.fields.get("from_name") or self.fields.get("from") or None

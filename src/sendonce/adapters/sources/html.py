@@ -73,10 +73,11 @@ def html_draft(text: str) -> Draft:
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     variables = HiddenVariables(text)  # the quotes of a default would end the attribute it stands in
     fields, body, lines_above = {}, variables.hidden, 0
+    remarks: list[str] = []
     if has_front_matter(body):
         matter = split_front_matter(body)
         fields = {key: variables.restore(value) for key, value in matter.fields.items()}
-        body, lines_above = matter.body, matter.lines
+        body, lines_above, remarks = matter.body, matter.lines, matter.warnings()
     root = _restored(parse_html(body), variables)
     subject = fields.get("subject") or _title(root)
     if not subject:
@@ -88,7 +89,7 @@ def html_draft(text: str) -> Draft:
         blocks=blocks,
         preheader=fields.get("preheader") or _description(root),
         from_name=fields.get("from_name") or fields.get("from") or None,
-        warnings=reader.warnings(),
+        warnings=(*remarks, *reader.warnings()),
     )
 
 

@@ -66,7 +66,7 @@ def markdown_draft(text: str) -> Draft:
         blocks=tuple(blocks),
         preheader=variables.restore(matter.fields.get("preheader", "")),
         from_name=variables.restore(from_name) if from_name else None,
-        warnings=tuple(reader.warnings),
+        warnings=(*matter.warnings(), *reader.warnings),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
@@ -14,7 +14,13 @@ from typing import TextIO
 from sendonce.adapters.sources.csv_records import MAX_LINE, Block, CsvRecords, TooLong
 from sendonce.adapters.sources.text_encoding import open_text
 from sendonce.domain.addresses import parse_address
-from sendonce.domain.people_columns import PeopleColumns, ReadChunk, plain_addresses
+from sendonce.domain.people_columns import (
+    PeopleColumns,
+    ReadChunk,
+    attributes_text,
+    attributes_texts,
+    plain_addresses,
+)
 from sendonce.domain.subscribers import BadRow
 from sendonce.errors import BadInput
 
@@ -76,7 +82,7 @@ def _chunks(file: TextIO, path: str, wanted: Columns) -> Iterator[ReadChunk]:
     titles = next(csv.reader([header], delimiter=delimiter), [])
     layout = _Layout.of(titles, wanted, path, file.encoding)
     chunk = ReadChunk()
-    for block in records.blocks(delimiter):
+    for block in records.blocks(delimiter, layout.width):
         found = layout.take(block)
         found.bad = sorted([*found.bad, *(BadRow(n, _shown(raw), reason) for n, raw, reason in block.bad)])
         chunk.extend(found)
@@ -120,39 +126,35 @@ class _Layout:
         return cls(len(header), email, name, _attributes(titles), encoding)
 
     def take(self, block: Block) -> ReadChunk:
-        columns = list(zip(*block.records, strict=False))
-        even = len(columns) == self.width and all(len(record) == self.width for record in block.records)
-        if block.plain and even:
-            return self._take_columns(block, columns)
+        if block.columns:
+            return self._take_columns(block.lines, block.columns)
         chunk = ReadChunk()
         for line, cells in zip(block.lines, block.records, strict=True):
             self._take_row(chunk, line, cells)
         return chunk
 
-    def _take_columns(self, block: Block, columns: list[tuple[str, ...]]) -> ReadChunk:
+    def _take_columns(self, lines: Sequence[int], columns: Sequence[Sequence[str]]) -> ReadChunk:
         """The usual case, column by column. What is not a plain address is looked at as a row."""
-        raws = [raw.strip() for raw in columns[self.email]]
-        emails, keys = plain_addresses(raws)
-        people = PeopleColumns(emails, keys, self._names(columns, len(raws)), self._values(block.records))
-        chunk = ReadChunk(list(block.lines), people)
+        emails, keys = plain_addresses([raw.strip() for raw in columns[self.email]])
+        people = PeopleColumns(emails, keys, self._names(columns), self._attributes(columns))
         if all(keys):
-            return chunk
-        chunk = ReadChunk(list(compress(block.lines, keys)), people.where([bool(key) for key in keys]))
-        for line, cells, key in zip(block.lines, block.records, keys, strict=True):
-            if not key:
-                self._take_row(chunk, line, cells)
+            return ReadChunk(list(lines), people)
+        chunk = ReadChunk(list(compress(lines, keys)), people.where(keys))
+        for place in [place for place, key in enumerate(keys) if not key]:
+            self._take_row(chunk, lines[place], [column[place] for column in columns])
         return chunk
 
-    def _names(self, columns: list[tuple[str, ...]], count: int) -> list[str | None]:
-        return [None] * count if self.name is None else [name.strip() or None for name in columns[self.name]]
+    def _names(self, columns: Sequence[Sequence[str]]) -> list[str | None]:
+        if self.name is None:
+            return [None] * len(columns[self.email])
+        return [name.strip() or None for name in columns[self.name]]
 
-    def _values(self, records: list[list[str]]) -> list[dict[str, str] | None]:
+    def _attributes(self, columns: Sequence[Sequence[str]]) -> list[str]:
         if not self.attributes:
-            return [None] * len(records)
-        return [self._values_of(cells) for cells in records]
-
-    def _values_of(self, cells: list[str]) -> dict[str, str]:
-        return {key: value for index, key in self.attributes if (value := cells[index].strip())}
+            return ["{}"] * len(columns[self.email])
+        return attributes_texts(
+            (key, [value.strip() for value in columns[index]]) for index, key in self.attributes
+        )
 
     def _take_row(self, chunk: ReadChunk, line: int, cells: list[str]) -> None:
         """Add a record to what it belongs to; one with nothing in it belongs nowhere."""
@@ -170,8 +172,9 @@ class _Layout:
             chunk.bad.append(BadRow(line, _shown(", ".join(cells)), reason))
             return
         name = cells[self.name].strip() if self.name is not None else ""
+        values = {key: value for index, key in self.attributes if (value := cells[index].strip())}
         chunk.lines.append(line)
-        chunk.people.append(address.text, address.key, name or None, self._values_of(cells))
+        chunk.people.append(address.text, address.key, name or None, attributes_text(values))
 
     def _objection(self, cells: list[str], together: str) -> str | None:
         if len(together) >= MAX_LINE:

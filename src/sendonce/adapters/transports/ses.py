@@ -14,7 +14,6 @@ import asyncio
 import json
 import re
 import ssl
-from binascii import b2a_base64
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +21,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from pathlib import Path
+
+from pybase64 import b64encode
 
 from sendonce.adapters.aws.credentials import CredentialSource, FreshCredentials
 from sendonce.adapters.aws.http1 import (
@@ -210,7 +211,7 @@ class SesTransport:
             f'{{{_fixed_fields(sender, self._settings.configuration_set)},"EmailTags":[{named}],'
             f'"Destination":{{"ToAddresses":[{json.dumps(recipient)}]}},"Content":{{"Raw":{{"Data":"'
         )
-        return b"".join((head.encode("ascii"), b2a_base64(content, newline=False), b'"}}}'))
+        return b"".join((head.encode("ascii"), b64encode(content), b'"}}}'))
 
     async def _account(self) -> Response:
         try:

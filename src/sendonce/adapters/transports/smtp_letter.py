@@ -9,7 +9,7 @@ from sendonce.domain.outcomes import Refused
 from sendonce.domain.parcels import Parcel
 
 # A line break in an address would be a command of its own, an angle bracket a parameter.
-_UNSAFE_ADDRESS = re.compile(r"[\x00-\x1f\x7f<>]")
+_UNSAFE_ADDRESS = re.compile(r"[\x00-\x1f\x7f<>]").search
 # Three times as fast over a letter as the "in" of bytes.
 _LEADING_DOT = re.compile(rb"\n\.")
 
@@ -20,7 +20,7 @@ def local_refusal(parcel: Parcel, features: Features) -> Refused | None:
         reason = f"the letter has {len(parcel.content)} bytes, the server takes at most {features.max_size}"
         return Refused("552", reason)
     addresses = parcel.sender + parcel.recipient
-    if _UNSAFE_ADDRESS.search(addresses):
+    if _UNSAFE_ADDRESS(addresses):
         return Refused("553", "an address holds a control character or an angle bracket")
     if not addresses.isascii() and not features.smtputf8:
         return Refused("553", "an address is not ASCII, and the server does not offer SMTPUTF8")
@@ -33,11 +33,9 @@ def envelope_lines(parcel: Parcel) -> tuple[bytes, bytes]:
     return f"MAIL FROM:<{parcel.sender}>{utf8}\r\n".encode(), f"RCPT TO:<{parcel.recipient}>\r\n".encode()
 
 
-def body_lines(content: bytes) -> tuple[bytes, bytes]:
-    """The content as it goes over the wire, and the end of data (RFC 5321 §4.5.2).
-
-    Builders leave no line that begins with a dot; the check that they did costs a few microseconds.
-    """
-    if _LEADING_DOT.search(content) or content.startswith(b"."):
+def body_lines(parcel: Parcel) -> tuple[bytes, bytes]:
+    """The content as it goes over the wire, and the end of data (RFC 5321 §4.5.2)."""
+    content = parcel.content
+    if not parcel.dotless and (_LEADING_DOT.search(content) or content.startswith(b".")):
         content = (b"\n" + content).replace(b"\n.", b"\n..")[1:]
     return content, b".\r\n" if content.endswith(b"\r\n") else b"\r\n.\r\n"

@@ -364,7 +364,7 @@ class SmtpSession(asyncio.Protocol):
             self._ahead = self._take_ready()
             if self._ahead is not None:
                 following = self._envelope(self._ahead)
-        self._write(b"".join((*body_lines(parcel.content), following)))
+        self._write(b"".join((*body_lines(parcel), following)))
         self._expect_within(self._limits.final_dot)
 
     def _on_dot(self, reply: Reply) -> None:

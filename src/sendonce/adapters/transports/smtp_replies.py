@@ -6,6 +6,7 @@ Everything here is hostile input. A reply line may have 2 KB and a reply 100 lin
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -32,6 +33,9 @@ _BUSY = 454
 # The session is at fault, not the letter: authentication required, failed or too weak (RFC 4954 §6).
 # 503 is here because servers also answer "503 send AUTH first" to MAIL.
 _DENIED = frozenset({503, 530, 534, 535, 538})
+
+# Nearly every reply: one line, and well formed. What this does not match is read with care.
+_PLAIN_REPLY = re.compile(rb"([2-5][0-9][0-9]) ([^\r\n]{0,1000})\r\n").match
 
 _PRINTABLE = bytes(byte if 32 <= byte < 127 else 32 for byte in range(256))
 
@@ -84,6 +88,10 @@ class ReplyReader:
         self._start = 0
 
     def next(self) -> Reply | None:
+        plain = None if self._lines else _PLAIN_REPLY(self._pending, self._start)
+        if plain is not None:
+            self._start = plain.end()
+            return Reply(int(plain[1]), plain[2])
         while (end := self._pending.find(b"\n", self._start)) != -1:
             line = self._pending[self._start : end]
             self._start = end + 1

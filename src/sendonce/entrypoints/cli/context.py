@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sendonce.domain.mailouts import Mailout
+from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.errors import NotFound
 from sendonce.settings import Settings, load_settings
 
@@ -32,10 +33,11 @@ def ready_settings(*, quiet: bool = False) -> Settings:
 
 
 @contextmanager
-def opened_store(settings: Settings) -> Iterator[SqlStore]:
+def opened_store(settings: Settings, *, make: bool = False) -> Iterator[SqlStore]:
+    """The store. Only what puts the first thing into a database may ``make`` an SQLite file."""
     from sendonce import wiring
 
-    store = wiring.open_store(settings)
+    store = wiring.open_store(settings, make=make)
     try:
         yield store
     finally:
@@ -43,7 +45,12 @@ def opened_store(settings: Settings) -> Iterator[SqlStore]:
 
 
 def find_mailout(store: SqlStore, mailout_id: str) -> Mailout:
+    """By its id, or by the link or id of its page in Notion."""
+    from sendonce.adapters.notion.ids import looks_like_page, page_id
+
     mailout = store.mailouts.get(mailout_id)
+    if mailout is None and looks_like_page(mailout_id):
+        mailout = store.mailouts.of_page(DEFAULT_TENANT, "notion", page_id(mailout_id))
     if mailout is None:
         raise NotFound(f"There is no mailout {mailout_id}: 'sendonce mailout list' shows what there is.")
     return mailout

@@ -10,9 +10,12 @@ import typer
 from sendonce.domain.mailouts import RESTORED
 from sendonce.entrypoints.cli.context import opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, print_json, say
+from sendonce.errors import NotFound
 
 group = typer.Typer(
-    name="db", help="The database: its schema, and taking a restored one into use.", no_args_is_help=True
+    name="db",
+    help="The database: its schema, its keys, and taking a restored one into use.",
+    no_args_is_help=True,
 )
 
 
@@ -66,3 +69,36 @@ def adopt(
         say(f"Mailout {mailout.id} «{mailout.name}» is paused: it may have been sent from the other copy.")
     if unsure:
         say("Only if you know that it was not: sendonce mailout resume ID --not-sent-elsewhere")
+
+
+@group.command("rotate-keys")
+def rotate_keys(
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Put the hashes of suppressed addresses under a new key; erased people stay suppressed.
+
+    Everything that writes waits meanwhile, some seconds for each million of letters.
+    """
+    with opened_store(ready_settings()) as store:
+        if not yes:
+            typer.confirm("Others who write to this database wait meanwhile. Rotate now?", abort=True)
+        count = store.keys.rotate(getpass.getuser())
+    if json:
+        print_json({"suppressions": count})
+    else:
+        say(f"Rotated: {count} suppressions are under a new key, and all of them hold.")
+
+
+@group.command("forget-key")
+def forget_key(
+    fingerprint: Annotated[str, typer.Argument(help="As doctor shows it.")], json: JsonFlag = False
+) -> None:
+    """Stop asking after a former UNSUBSCRIBE_SECRET that is lost for good: the links it signed are dead."""
+    with opened_store(ready_settings()) as store:
+        if not store.keys.forget(fingerprint, getpass.getuser()):
+            raise NotFound(f"No letters were signed with a secret of fingerprint {fingerprint[:80]!r}.")
+    if json:
+        print_json({"forgotten": fingerprint})
+    else:
+        say(f"Forgotten: {fingerprint}. Who unsubscribes by its links has to be suppressed by hand.")

@@ -5,14 +5,17 @@ from __future__ import annotations
 import getpass
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sendonce.domain.jobs import Job, JobState
-from sendonce.entrypoints.cli.context import opened_store, ready_settings
+from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
-from sendonce.errors import BadInput
+from sendonce.errors import BadInput, NotFound, Refused
+
+if TYPE_CHECKING:
+    from sendonce.adapters.stores.sql import SqlStore
 
 group = typer.Typer(name="jobs", help="Message jobs: one letter to one recipient each.", no_args_is_help=True)
 
@@ -64,10 +67,13 @@ def resolve(
 ) -> None:
     """Settle jobs in doubt by your word: those named, or all of a mailout or of a worker's crash."""
     with opened_store(ready_settings()) as store:
-        chosen = list(job_ids or [])
+        chosen = _known(store, job_ids)
         if mailout or worker:
             found = store.jobs.list(
-                states=[JobState.IN_DOUBT], mailout_id=mailout, worker_id=worker, limit=MOST_AT_ONCE
+                states=[JobState.IN_DOUBT],
+                mailout_id=find_mailout(store, mailout).id if mailout else None,
+                worker_id=worker,
+                limit=MOST_AT_ONCE,
             )
             chosen += [job.id for job in found]
         if not chosen:
@@ -77,20 +83,33 @@ def resolve(
         sent = verdict == Verdict.SENT
         moved = store.ledger.resolve(chosen, sent=sent, actor=getpass.getuser(), note=note)
     _report(moved, len(chosen), "resolved", json)
+    if not moved:
+        raise Refused("Only jobs in doubt can be resolved: 'sendonce jobs in-doubt' lists them.")
 
 
 @group.command()
 def retry(job_ids: JobIds = None, mailout: MailoutOption = None, json: JsonFlag = False) -> None:
     """Give dead or failed jobs another life: those named, or all of a mailout's dead ones."""
     with opened_store(ready_settings()) as store:
-        chosen = list(job_ids or [])
+        chosen = _known(store, job_ids)
         if mailout:
-            found = store.jobs.list(states=[JobState.DEAD], mailout_id=mailout, limit=MOST_AT_ONCE)
+            mailout_id = find_mailout(store, mailout).id
+            found = store.jobs.list(states=[JobState.DEAD], mailout_id=mailout_id, limit=MOST_AT_ONCE)
             chosen += [job.id for job in found]
         if not chosen:
             raise BadInput("Name the jobs, or give --mailout: 'sendonce jobs dead' lists them.")
         moved = store.ledger.retry(chosen, getpass.getuser())
     _report(moved, len(chosen), "scheduled again", json)
+    if not moved:
+        raise Refused("Only dead and failed jobs of a mailout that was not cancelled get another life.")
+
+
+def _known(store: SqlStore, job_ids: list[str] | None) -> list[str]:
+    """Raises NotFound before anything is changed."""
+    for job_id in job_ids or []:
+        if store.jobs.get(job_id) is None:
+            raise NotFound(f"There is no job {job_id[:100]!r}: 'sendonce jobs list' shows what there is.")
+    return list(job_ids or [])
 
 
 def _report(moved: int, asked: int, what: str, json: bool) -> None:
@@ -102,7 +121,8 @@ def _report(moved: int, asked: int, what: str, json: bool) -> None:
 
 def _show(states: Sequence[JobState], mailout: str | None, limit: int, json: bool) -> None:
     with opened_store(ready_settings()) as store:
-        jobs = store.jobs.list(states=states, mailout_id=mailout, limit=limit)
+        mailout_id = find_mailout(store, mailout).id if mailout else None
+        jobs = store.jobs.list(states=states, mailout_id=mailout_id, limit=limit)
     if json:
         print_json([as_dict(job) for job in jobs])
         return

@@ -14,7 +14,7 @@ from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
 from sendonce.entrypoints.views import mailout_view
-from sendonce.errors import BadInput, Refused, Unavailable
+from sendonce.errors import BadInput, Refused, Unavailable, Unsendable
 
 if TYPE_CHECKING:
     from sendonce.adapters.stores.sql import SqlStore
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 group = typer.Typer(name="mailout", help="One letter to all active subscribers, once.", no_args_is_help=True)
 
-MailoutId = Annotated[str, typer.Argument(help="The mailout's id, as 'mailout create' printed it.")]
+MailoutId = Annotated[
+    str, typer.Argument(help="The mailout's id, as 'mailout create' printed it, or its page in Notion.")
+]
 
 
 @group.command()
@@ -36,13 +38,13 @@ def create(
     settings = ready_settings()
     if (file is None) == (not notion):
         raise BadInput("Name a file, or a page with --notion.")
-    new = _from_file(file) if file is not None else _from_page(settings, notion)
-    with opened_store(settings) as store:
+    new = _from_file(settings, file) if file is not None else _from_page(settings, notion)
+    with opened_store(settings, make=True) as store:
         mailout = store.mailouts.create(DEFAULT_TENANT, replace(new, draft=draft))
         shown = mailout_view(mailout, store.jobs.books(mailout.id))
     subject = new.letter.subject if new.letter else None
     if json:
-        print_json({**shown, "subject": subject})
+        print_json({**shown, "subject": subject, "warnings": new.warnings})
         return
     say(f"Mailout {mailout.id} is {mailout.status}: «{subject or mailout.name}».")
     for warning in new.warnings:
@@ -50,14 +52,22 @@ def create(
     say(f"Send it: sendonce mailout send {mailout.id}")
 
 
-def _from_file(file: Path) -> NewMailout:
+def _from_file(settings: Settings, file: Path) -> NewMailout:
+    """Raises Unsendable at once for a letter that could never be sent."""
+    from sendonce import wiring
     from sendonce.adapters.sources.html import html_draft
     from sendonce.adapters.sources.markdown import markdown_draft
     from sendonce.domain.rendering import compose
+    from sendonce.flows.preflight import advise, check_letter
 
     read = html_draft if file.suffix.lower() in (".html", ".htm") else markdown_draft
     composed = compose(read(_read_text(file)))
-    return NewMailout(file.name, "file", composed.letter, warnings=composed.warnings)
+    try:
+        check_letter(composed.letter, wiring.sample_message_settings(settings), "new")
+    except BadInput as exc:
+        raise Unsendable(f"{file} cannot be sent as it is: {exc}") from exc
+    warnings = (*composed.warnings, *advise(composed.letter))
+    return NewMailout(file.name, "file", composed.letter, warnings=warnings)
 
 
 def _from_page(settings: Settings, page: str) -> NewMailout:
@@ -93,7 +103,8 @@ def send(
     settings = ready_settings(quiet=True)
     with opened_store(settings) as store:
         mailout = find_mailout(store, mailout_id)
-        order = StartOrder(mailout_id, dry_run)
+        mailout_id = mailout.id
+        order = StartOrder(mailout_id, mailout.tenant_id, dry_run)
         if mailout.status != MailoutStatus.SENDING or detach or dry_run:
             report = start_mailout(store, lambda: wiring.message_settings(settings), order)
         if dry_run:
@@ -122,7 +133,8 @@ def send_test(mailout_id: MailoutId, json: JsonFlag = False) -> None:
 
     settings = ready_settings(quiet=True)
     with opened_store(settings) as store:
-        order = StartOrder(mailout_id, test_emails=settings.test_emails)
+        mailout = find_mailout(store, mailout_id)
+        order = StartOrder(mailout.id, mailout.tenant_id, test_emails=settings.test_emails)
         report = start_mailout(store, lambda: wiring.message_settings(settings), order)
         run_until_mailout_ends(settings, store, report.mailout.id, silent=json)
         _print_status(store, report.mailout.id, json)
@@ -146,7 +158,7 @@ def _fail_unless_sent(store: SqlStore, mailout_id: str) -> None:
 def status(mailout_id: MailoutId, json: JsonFlag = False) -> None:
     """Show a mailout's state and its balanced books."""
     with opened_store(ready_settings()) as store:
-        _print_status(store, mailout_id, json)
+        _print_status(store, find_mailout(store, mailout_id).id, json)
 
 
 @group.command("list")
@@ -157,7 +169,7 @@ def list_(json: JsonFlag = False) -> None:
     if json:
         print_json([as_dict(mailout) for mailout in mailouts])
         return
-    rows = [(m.id, m.name, _status_words(m), m.created_at, m.sent_at) for m in mailouts]
+    rows = [(m.id, m.name, status_words(m), m.created_at, m.sent_at) for m in mailouts]
     print_table("Mailouts", ["id", "letter", "status", "created", "sent"], rows)
 
 
@@ -165,6 +177,7 @@ def list_(json: JsonFlag = False) -> None:
 def pause(mailout_id: MailoutId, json: JsonFlag = False) -> None:
     """Stop handing out letters; those on the wire finish."""
     with opened_store(ready_settings()) as store:
+        mailout_id = find_mailout(store, mailout_id).id
         _require(store, mailout_id, store.mailouts.set_paused(mailout_id, True), "paused")
         _print_status(store, mailout_id, json)
 
@@ -180,7 +193,9 @@ def resume(
 ) -> None:
     """Go on with a paused mailout."""
     with opened_store(ready_settings()) as store:
-        if find_mailout(store, mailout_id).reason == RESTORED and not not_sent_elsewhere:
+        mailout = find_mailout(store, mailout_id)
+        mailout_id = mailout.id
+        if mailout.reason == RESTORED and not not_sent_elsewhere:
             raise Refused(
                 f"Mailout {mailout_id} may have been sent from another copy of this database: whoever got it "
                 "would get it again. If you know that it was not sent, add --not-sent-elsewhere."
@@ -193,6 +208,7 @@ def resume(
 def cancel(mailout_id: MailoutId, json: JsonFlag = False) -> None:
     """End a mailout for good: what is not sent yet is skipped."""
     with opened_store(ready_settings()) as store:
+        mailout_id = find_mailout(store, mailout_id).id
         _require(store, mailout_id, store.mailouts.cancel(mailout_id), "cancelled")
         while store.mailouts.cancel_chunk(mailout_id, 5_000):
             pass
@@ -203,14 +219,18 @@ def cancel(mailout_id: MailoutId, json: JsonFlag = False) -> None:
 def _require(store: SqlStore, mailout_id: str, changed: bool, what: str) -> None:
     if not changed:
         mailout = find_mailout(store, mailout_id)
-        raise Refused(f"Mailout {mailout_id} is {_status_words(mailout)}: it cannot be {what}.")
+        raise Refused(f"Mailout {mailout_id} is {status_words(mailout)}: it cannot be {what}.")
 
 
-def _status_words(mailout: Mailout) -> str:
-    words = [str(mailout.status)]
-    words += ["cancelled"] if mailout.cancelled else []
-    words += ["paused"] if mailout.paused else []
-    return ", ".join(words)
+def status_words(mailout: Mailout) -> str:
+    """The state for people: a mailout that was cancelled half-way is ``sent``, and that would mislead."""
+    if mailout.cancelled:
+        ended = {
+            MailoutStatus.SENT: "cancelled (sent in part)",
+            MailoutStatus.FAILED: "cancelled (nothing was sent)",
+        }
+        return ended.get(mailout.status, f"{mailout.status}, being cancelled")
+    return f"{mailout.status}, paused" if mailout.paused else str(mailout.status)
 
 
 def _print_status(store: SqlStore, mailout_id: str, json: bool) -> None:
@@ -219,8 +239,8 @@ def _print_status(store: SqlStore, mailout_id: str, json: bool) -> None:
     if json:
         print_json(mailout_view(mailout, books))
         return
-    say(f"Mailout {mailout.id} «{mailout.name}»: {_status_words(mailout)}")
-    if mailout.reason:
+    say(f"Mailout {mailout.id} «{mailout.name}»: {status_words(mailout)}")
+    if mailout.reason and not mailout.cancelled:
         say(f"  {mailout.reason}")
     print_books(books)
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import time
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sendonce.entrypoints.cli.context import ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, say
+from sendonce.errors import Refused, Unavailable
 
-group = typer.Typer(name="notion", help="The tables in Notion.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from sendonce.adapters.notion.handshake import HandshakeWindow
+
+group = typer.Typer(name="notion", help="The tables and the webhook in Notion.", no_args_is_help=True)
 
 
 @group.command()
@@ -48,3 +53,41 @@ def setup(
             say(f"{name}={value}")
     if not report.is_fine:
         raise typer.Exit(1)
+
+
+@group.command("await-webhook")
+def await_webhook(
+    minutes: Annotated[float, typer.Option(min=0.01, max=1440, help="How long to wait.")] = 15.0,
+    json: JsonFlag = False,
+) -> None:
+    """Take the verification token of a new webhook: start this, then create the webhook in Notion.
+
+    'sendonce serve' must be running with the same STATE_DIR. The token is shown here and nowhere else.
+    """
+    from sendonce.adapters.notion.handshake import HandshakeWindow
+
+    settings = ready_settings()
+    if settings.notion_webhook_token:
+        raise Refused("NOTION_WEBHOOK_TOKEN is set: take it out and restart 'sendonce serve' to get another.")
+    window = HandshakeWindow(settings.state_dir)
+    window.open(minutes * 60)
+    if not json:
+        say(f"Waiting. In Notion add the webhook {settings.app_base_url}/webhooks/notion")
+    try:
+        token = _wait_for_token(window, minutes * 60)
+    finally:
+        window.close()
+    if json:
+        print_json({"NOTION_WEBHOOK_TOKEN": token})
+    else:
+        say("Paste it into Notion (Verify), put this line into .env and restart 'sendonce serve':")
+        say(f"NOTION_WEBHOOK_TOKEN={token}")
+
+
+def _wait_for_token(window: HandshakeWindow, seconds: float) -> str:
+    ends = time.monotonic() + seconds
+    while (token := window.token()) is None:
+        if time.monotonic() > ends:
+            raise Unavailable("No token came. Can Notion reach the address, and is 'sendonce serve' running?")
+        time.sleep(0.2)
+    return token

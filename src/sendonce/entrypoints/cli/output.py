@@ -11,6 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
+_NO_EDGE = 100_000
+
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
@@ -40,14 +42,20 @@ def _plain(value: Any) -> Any:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Nothing is cut off: what a narrow screen has no room for goes on in the next line.
+
+    An id, which one copies, stays in one line. In a pipe there is no edge to keep to.
+    """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*columns, title=title, title_justify="left")
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column, overflow="fold", no_wrap=column == "id")
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
-    Console().print(table)
+    Console(width=None if sys.stdout.isatty() else _NO_EDGE).print(table)
 
 
 def _cell(value: Any) -> str:

@@ -99,7 +99,12 @@ def _print_person(report: PersonReport) -> None:
         say(f"  name: {person.name or '-'}; since {person.created_at:%Y-%m-%d %H:%M}")
         for name, value in person.attributes.items():
             say(f"  {name}: {_one_line(value)}")
-    if not people:
+    erased = report.erased_at
+    if erased is not None:
+        say(f"{report.address} was erased on {erased:%Y-%m-%d %H:%M}.")
+        say("Only a keyed hash is left, so that nobody writes to the address again. It finds the letters")
+        say("below because you gave the address; nothing in them names the person any more.")
+    elif not people:
         say(f"{report.address} is not among the subscribers.")
     denials = [
         (s.scope, s.reason, s.note, s.created_at, s.address or "(erased)") for s in report.file.suppressions

@@ -9,6 +9,7 @@ import typer
 
 from sendonce.domain.jobs import Books
 from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings
+from sendonce.entrypoints.cli.mailouts import status_words
 from sendonce.entrypoints.cli.output import JsonFlag, print_json, say
 from sendonce.entrypoints.cli.progress import counting
 from sendonce.entrypoints.views import mailout_view
@@ -32,6 +33,7 @@ def report(
     """Sum up a mailout, and write what became of each recipient to CSV files."""
     with opened_store(ready_settings(quiet=True)) as store:
         mailout = find_mailout(store, mailout_id)
+        mailout_id = mailout.id
         rows = _write(store, mailout_id, csv, only_errors=False, silent=json) if csv else None
         errors = _write(store, mailout_id, errors_csv, only_errors=True, silent=json) if errors_csv else None
         books = store.jobs.books(mailout_id)
@@ -39,7 +41,7 @@ def report(
         files = {"csv_rows": rows, "errors_csv_rows": errors}
         print_json({**mailout_view(mailout, books), **files})
         return
-    say(f"Mailout {mailout.id} «{mailout.name}»: {mailout.status}")
+    say(f"Mailout {mailout.id} «{mailout.name}»: {status_words(mailout)}")
     for line in chart(books):
         say(line)
     for count, path in ((rows, csv), (errors, errors_csv)):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sendonce.entrypoints.cli.output import JsonFlag, print_json, say
+from sendonce.errors import Unavailable
 
 
 def sandbox(
@@ -21,12 +23,18 @@ def sandbox(
     max_rate: Annotated[float, typer.Option(help="Letters a second that it accepts.")] = 14.0,
     bounce_share: Annotated[float, typer.Option(min=0, max=1, help="Share of recipients that bounce.")] = 0.0,
     complaint_share: Annotated[float, typer.Option(min=0, max=1, help="Share that complain.")] = 0.0,
+    seed: Annotated[
+        int | None, typer.Option(help="The seed of all dice; else that of --dir, or a new one.")
+    ] = None,
     json: JsonFlag = False,
 ) -> None:
-    """Run a stand-in for Amazon SES and SNS on loopback, to rehearse with."""
+    """Run a stand-in for Amazon SES and SNS and for Notion on loopback, to rehearse with.
+
+    It prints the settings that point sendonce to it. Ctrl-C or SIGTERM stops it.
+    """
     import uvloop
 
-    from sendonce.sandbox import SandboxAddresses, SandboxSettings, run_sandbox
+    from sendonce.sandbox import SandboxAddresses, SandboxSettings, serve_until_signal
 
     settings = SandboxSettings(
         directory=directory,
@@ -35,15 +43,24 @@ def sandbox(
         max_rate=max_rate,
         bounce_share=bounce_share,
         complaint_share=complaint_share,
+        seed=seed,
     )
 
     def announce(addresses: SandboxAddresses) -> None:
         if json:
             print_json({"endpoint": addresses.endpoint, "environment": addresses.environment()})
+            sys.stdout.flush()
             return
         say(f"The sandbox is at {addresses.endpoint}. What you may ask of it: {addresses.control}")
         say(f"Accepted letters: {addresses.accepted_log}\nSet these for sendonce:\n")
         for name, value in addresses.environment().items():
             say(f"{name}={value}")
+        sys.stdout.flush()
 
-    uvloop.run(run_sandbox(settings, announce))
+    try:
+        uvloop.run(serve_until_signal(settings, announce))
+    except OSError as exc:
+        raise Unavailable(
+            f"The sandbox cannot go on: {exc.strerror or exc}. It needs the port {port} and the folder "
+            f"{directory}: give others with --port (0 takes a free one) and --dir."
+        ) from exc

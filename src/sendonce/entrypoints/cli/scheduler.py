@@ -33,7 +33,7 @@ def scheduler() -> None:
     from sendonce import wiring
 
     settings = ready_settings()
-    with opened_store(settings) as store:
+    with opened_store(settings, make=True) as store:
         chores = wiring.make_chores(settings, store)
         keeper = Housekeeper(settings, store, wiring.state_directory(settings, store))
         asyncio.run(keeper.run(chores))

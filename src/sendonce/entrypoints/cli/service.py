@@ -18,7 +18,7 @@ def serve(
     from sendonce.entrypoints.worker import run_service
 
     settings = ready_settings()
-    with opened_store(settings) as store:
+    with opened_store(settings, make=True) as store:
         run_service(settings, store, with_worker=not no_worker)
 
 
@@ -30,7 +30,7 @@ def worker(
     from sendonce.entrypoints.worker import run_worker
 
     settings = ready_settings()
-    with opened_store(settings) as store:
+    with opened_store(settings, make=True) as store:
         run_worker(settings, store, name=name, until_idle=until_idle)
 
 
@@ -42,7 +42,7 @@ def tick(
     from sendonce.entrypoints.worker import run_tick
 
     settings = ready_settings(quiet=json)
-    with opened_store(settings) as store:
+    with opened_store(settings, make=True) as store:
         settled = run_tick(settings, store, seconds)
     if json:
         print_json({"settled": settled})

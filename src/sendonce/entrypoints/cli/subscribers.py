@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sendonce.domain.addresses import parse_address
-from sendonce.domain.subscribers import DEFAULT_TENANT, Subscriber, SubscriberStatus
+from sendonce.domain.subscribers import DEFAULT_TENANT, ImportCounts, Subscriber, SubscriberStatus
 from sendonce.entrypoints.cli.context import opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say, say_error
 from sendonce.entrypoints.cli.progress import measuring
@@ -52,7 +52,11 @@ def import_(
     keep_rejects = rejects is not None or not dry_run
     table = CsvTable(rejects or file.with_name(file.name + ".rejects.csv"), ("line", "reason", "record"))
     size = file.stat().st_size if file.is_file() else None
-    with opened_store(settings) as store, measuring("Importing, bytes", size, silent=json) as progress, table:
+    with (
+        opened_store(settings, make=True) as store,
+        measuring("Importing, bytes", size, silent=json) as progress,
+        table,
+    ):
         chunks = read_subscribers(
             file, columns=mapping, encoding=encoding or None, progress=lambda done: progress(done, size)
         )
@@ -69,6 +73,9 @@ def import_(
         print_json({**report.as_dict(), "dry_run": dry_run, "rejects": written})
     else:
         _print_report(report, written, dry_run)
+    if report.invalid and report.counts == ImportCounts():
+        # Not one line was understood: a wrong file, or a wrong column.
+        raise typer.Exit(1)
 
 
 def _mapping(given: list[str]) -> dict[str, str]:

@@ -40,7 +40,7 @@ def add(
 ) -> None:
     """Never write to this address again."""
     target = parse_address(address)
-    with opened_store(ready_settings()) as store:
+    with opened_store(ready_settings(), make=True) as store:
         added = store.suppressions.add(_scope(everybody), target, SuppressionReason.MANUAL, note or None)
     if json:
         print_json({"address": target.text, "added": added})
@@ -87,13 +87,14 @@ def import_(
         Path, typer.Argument(help="One address a line, or a CSV whose first column is the address.")
     ],
     everybody: Everybody = False,
+    encoding: Annotated[str, typer.Option(help="The file's encoding, where it is not found out.")] = "",
     json: JsonFlag = False,
 ) -> None:
     """Suppress every address of a file."""
     added = known = 0
     bad: list[dict[str, object]] = []
-    with opened_store(ready_settings()) as store:
-        for line, text in _addresses(file):
+    with opened_store(ready_settings(), make=True) as store:
+        for line, text in _addresses(file, encoding):
             try:
                 address = parse_address(text)
             except BadInput as exc:
@@ -112,12 +113,12 @@ def import_(
         raise typer.Exit(1)
 
 
-def _addresses(file: Path) -> Iterator[tuple[int, str]]:
+def _addresses(file: Path, encoding: str) -> Iterator[tuple[int, str]]:
     """The first column, in any encoding and with any delimiter that subscribers' files may have."""
     from sendonce.adapters.sources.text_encoding import open_text
 
     try:
-        with file.open("rb") as raw, open_text(raw, str(file)) as source:
+        with file.open("rb") as raw, open_text(raw, str(file), encoding or None) as source:
             for line, text in enumerate(source, 1):
                 first = re.split("[,;\t]", text.lstrip("\ufeff"), maxsplit=1)[0].strip().strip('"').strip()
                 header = line == 1 and first.lower() in {"address", "email", "e-mail", "почта"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -14,13 +15,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sendonce.adapters.metrics import Metrics
+from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.http.answers import error_answer
 from sendonce.entrypoints.http.mailouts import MailoutEndpoints
 from sendonce.entrypoints.http.notion import NotionWebhookEndpoint
 from sendonce.entrypoints.http.operations import OperationEndpoints
 from sendonce.entrypoints.http.pictures import PictureEndpoint
 from sendonce.entrypoints.http.service import Service
-from sendonce.entrypoints.http.ses_events import SesEventEndpoint
+from sendonce.entrypoints.http.ses_events import SesEventEndpoint, attend_to_events
 from sendonce.entrypoints.http.unsubscribing import UnsubscribeEndpoints
 from sendonce.errors import SendonceError
 from sendonce.ports import Store
@@ -38,19 +40,24 @@ def create_app(
     *,
     nudge: Callable[[], None] = lambda: None,
     tick: Callable[[float], Awaitable[dict[str, Any]]] | None = None,
+    tenant_id: str = DEFAULT_TENANT,
 ) -> Starlette:
     """The service over an open store, which the caller closes after the service has stopped.
 
     ``nudge`` is called when a mailout was started, so that a worker in this process need not wait for its
-    next look; ``tick`` does due work for so many seconds and tells what it did.
+    next look; ``tick`` does due work for so many seconds and tells what it did. Who shows the secret sees
+    what belongs to ``tenant_id`` and nothing else.
     """
-    service = Service(settings, store, metrics, nudge, tick)
+    service = Service(settings, store, metrics, nudge, tick, tenant_id)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        attending = asyncio.create_task(attend_to_events(service))
         try:
             yield
         finally:
+            attending.cancel()
+            await asyncio.gather(attending, return_exceptions=True)
             service.close()
 
     app = Starlette(

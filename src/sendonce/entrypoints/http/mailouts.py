@@ -9,14 +9,19 @@ from starlette.responses import Response
 
 from sendonce.adapters.notion.ids import looks_like_page, page_id
 from sendonce.adapters.notion.webhooks import is_button_press, read_button_press
-from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.http.access import bearer_tokens, is_among
 from sendonce.entrypoints.http.answers import json_answer
 from sendonce.entrypoints.http.bodies import read_body, read_object
 from sendonce.entrypoints.http.service import Service
 from sendonce.entrypoints.views import mailout_view
-from sendonce.errors import BadInput, NotFound, Refused
-from sendonce.flows.start_mailout import StartOrder, StartReport, page_mailout, start_mailout
+from sendonce.errors import BadInput, NotFound, Refused, Unsendable
+from sendonce.flows.start_mailout import (
+    StartOrder,
+    StartReport,
+    mailout_of_tenant,
+    page_mailout,
+    start_mailout,
+)
 from sendonce.wiring import message_settings
 
 _LONGEST_ID = 100
@@ -44,8 +49,10 @@ class MailoutEndpoints:
         mailout_id = self._mailout_of(press.page_id)
         try:
             report = self._start(_Wish(mailout_id))
+        except Unsendable:
+            raise
         except Refused:
-            mailout = self._service.store.mailouts.get(mailout_id)
+            mailout = mailout_of_tenant(self._service.store, self._service.tenant_id, mailout_id)
             status = str(mailout.status) if mailout else "unknown"
             return json_answer({"status": status, "mailout_id": mailout_id, "already": True})
         self._service.nudge()
@@ -74,6 +81,7 @@ class MailoutEndpoints:
         settings = self._service.settings
         order = StartOrder(
             self._mailout_of(wish.mailout_id),
+            self._service.tenant_id,
             dry_run=wish.dry_run,
             test_emails=settings.test_emails if wish.is_test else None,
         )
@@ -81,10 +89,11 @@ class MailoutEndpoints:
 
     def _mailout_of(self, name: str) -> str:
         """Our own id, or a page of Notion, whose mailout is made when it is first named."""
-        store = self._service.store
-        if store.mailouts.get(name) is not None or not self._service.settings.notion_token:
+        store, tenant_id = self._service.store, self._service.tenant_id
+        known = mailout_of_tenant(store, tenant_id, name) is not None
+        if known or not self._service.settings.notion_token or not looks_like_page(name):
             return name
-        return page_mailout(store, "notion", page_id(name)).id if looks_like_page(name) else name
+        return page_mailout(store, tenant_id, "notion", page_id(name)).id
 
     async def status(self, request: Request) -> Response:
         self._service.require_secret(request)
@@ -92,9 +101,10 @@ class MailoutEndpoints:
 
     def _status(self, mailout_id: str) -> dict[str, Any]:
         store = self._service.store
-        mailout = store.mailouts.get(mailout_id)
+        tenant_id = self._service.tenant_id
+        mailout = mailout_of_tenant(store, tenant_id, mailout_id)
         if mailout is None and looks_like_page(mailout_id):
-            mailout = store.mailouts.of_page(DEFAULT_TENANT, "notion", page_id(mailout_id))
+            mailout = store.mailouts.of_page(tenant_id, "notion", page_id(mailout_id))
         if mailout is None:
             raise NotFound(f"There is no mailout {mailout_id[:_LONGEST_ID]!r}.")
         return mailout_view(mailout, store.jobs.books(mailout.id))

@@ -8,6 +8,7 @@ from contextlib import suppress
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sendonce.adapters.notion.handshake import HandshakeWindow
 from sendonce.adapters.notion.pages import read_letter
 from sendonce.adapters.notion.webhooks import is_signed, read_event, read_handshake
 from sendonce.domain.mailouts import MailoutStatus
@@ -28,23 +29,27 @@ class NotionWebhookEndpoint:
     async def post(self, request: Request) -> Response:
         body = await read_body(request)
         token = self._service.settings.notion_webhook_token
-        if not token and (handshake := read_handshake(body)) is not None:
-            await self._service.in_thread(self._keep_handshake, handshake.verification_token)
+        if is_signed(body, request.headers.get("x-notion-signature"), token):
+            started = await self._service.in_thread(self._take, body)
+            if started:
+                self._service.nudge()
+            return json_answer({"status": "sending" if started else "nothing to do"})
+        if not token and await self._service.in_thread(self._keep_handshake, body):
             return json_answer({"status": "verification token kept"})
-        if not is_signed(body, request.headers.get("x-notion-signature"), token):
-            return error_answer(401, "The signature is missing or wrong.")
-        started = await self._service.in_thread(self._take, body)
-        if started:
-            self._service.nudge()
-        return json_answer({"status": "sending" if started else "nothing to do"})
+        if self._service.gate.tolerates(request):
+            log.warning(
+                "a post to /webhooks/notion was refused: it is not signed with NOTION_WEBHOOK_TOKEN, and no "
+                "'sendonce notion await-webhook' is waiting for a new webhook"
+            )
+        return error_answer(401, "The signature is missing or wrong.")
 
-    def _keep_handshake(self, verification_token: str) -> None:
+    def _keep_handshake(self, body: bytes) -> bool:
         """Notion shows its token only by posting it. It goes to a file of the owner's, not to the log."""
-        file = self._service.settings.state_dir / "notion-verification-token"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch(mode=0o600)
-        file.write_text(verification_token, encoding="utf-8")
-        log.warning("Notion sent a verification token", extra={"fields": {"kept_in": str(file)}})
+        window = HandshakeWindow(self._service.settings.state_dir)
+        if not window.is_open():
+            return False
+        handshake = read_handshake(body)
+        return handshake is not None and window.take(handshake.verification_token)
 
     def _take(self, body: bytes) -> bool:
         """Look at the page that changed; True if a mailout was started by it."""
@@ -55,8 +60,9 @@ class NotionWebhookEndpoint:
         with suppress(NotFound, Refused):
             page = read_letter(notion_client(settings), event.entity_id, notion_names(settings)[0])
             if page.status == MailoutStatus.READY and page.belongs_to(settings.notion_letters_id):
-                mailout = page_mailout(self._service.store, "notion", page.id)
-                order = StartOrder(mailout.id)
+                tenant_id = self._service.tenant_id
+                mailout = page_mailout(self._service.store, tenant_id, "notion", page.id)
+                order = StartOrder(mailout.id, tenant_id)
                 start_mailout(self._service.store, lambda: message_settings(settings), order)
                 return True
         return False

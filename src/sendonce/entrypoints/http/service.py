@@ -32,12 +32,14 @@ class Service:
         metrics: Metrics,
         nudge: Callable[[], None],
         tick: Tick | None,
+        tenant_id: str,
     ) -> None:
         self.settings = settings
         self.store = store
         self.metrics = metrics
         self.nudge = nudge
         self.tick = tick
+        self.tenant_id = tenant_id
         self.gate = Gate()
         writers = _SQLITE_WRITERS if settings.database_url.startswith("sqlite") else _THREADS
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="http")

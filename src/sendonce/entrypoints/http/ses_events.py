@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import uuid
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,6 +17,7 @@ from starlette.responses import Response
 from sendonce.adapters.events.ses_events import parse_ses_event
 from sendonce.adapters.events.sns import SnsMessage, SnsRefused
 from sendonce.adapters.events.sns_subscriptions import confirm_subscription
+from sendonce.domain.event_route import ATTEND_EVERY
 from sendonce.entrypoints.http.answers import error_answer, json_answer
 from sendonce.entrypoints.http.bodies import read_body
 from sendonce.entrypoints.http.service import Service
@@ -25,6 +28,19 @@ from sendonce.wiring import aws_credentials, sns_verifier
 log = logging.getLogger(__name__)
 
 _SHOWN_CHARACTERS = 2_000
+
+
+async def attend_to_events(service: Service) -> None:
+    """Note, as long as the service runs, that events are taken: only then a missing one proves anything."""
+    if service.settings.ses_events_queue_url:
+        return  # a worker takes them from there
+    attend = partial(service.store.event_route.attend, str(uuid.uuid4()), durable=False)
+    while True:
+        try:
+            await service.in_writer(attend)
+        except Unavailable as exc:
+            log.warning("the event route cannot be noted", extra={"fields": {"error": str(exc)}})
+        await asyncio.sleep(ATTEND_EVERY)
 
 
 class SesEventEndpoint:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sendonce.domain.tokens import read_token
+from sendonce.domain.tokens import read_token_of_any
 from sendonce.entrypoints.http import pages
 from sendonce.entrypoints.http.answers import answer
 from sendonce.entrypoints.http.bodies import read_body
@@ -19,8 +19,7 @@ from sendonce.entrypoints.http.service import Service
 from sendonce.errors import Unavailable
 from sendonce.flows.unsubscribe import Recipient, look_up, undo_unsubscribe, unsubscribe
 from sendonce.ports import Store
-from sendonce.settings import Settings
-from sendonce.wiring import unsubscribe_secret
+from sendonce.wiring import known_unsubscribe_secrets
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +30,7 @@ _Page = Callable[[str, Recipient, str], str]
 class UnsubscribeEndpoints:
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._secret = _secret(service.settings)
+        self._secrets = known_unsubscribe_secrets(service.settings)
 
     async def leave(self, request: Request) -> Response:
         """GET unsubscribes at once, or asks first; HEAD, which link checkers send, only looks.
@@ -52,7 +51,7 @@ class UnsubscribeEndpoints:
     async def _carry_out(self, request: Request, flow: _Flow, page: _Page) -> Response:
         language = self._language(request)
         token = request.query_params.get("token", "")
-        job_id = read_token(token, self._secret)
+        job_id = read_token_of_any(token, self._secrets)
         recipient = None
         try:
             if job_id is not None:
@@ -68,13 +67,6 @@ class UnsubscribeEndpoints:
     def _language(self, request: Request) -> str:
         wanted = request.headers.get("accept-language", "")
         return self._service.settings.mail_language or pages.choose_language(wanted)
-
-
-def _secret(settings: Settings) -> bytes:
-    """Empty, so that no token is good, where letters leave the machine and no secret is set."""
-    if settings.transport != "maildir" and not settings.unsubscribe_secret:
-        return b""
-    return unsubscribe_secret(settings)
 
 
 def _html(page: str, language: str, status: int = 200) -> Response:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from sendonce.adapters.stores.memory.event_route import MemoryEventRoute
 from sendonce.adapters.stores.memory.events import MemoryEvents
 from sendonce.adapters.stores.memory.jobs import MemoryJobs
+from sendonce.adapters.stores.memory.keys import MemoryKeys
 from sendonce.adapters.stores.memory.ledger import MemoryLedger
 from sendonce.adapters.stores.memory.mailouts import MemoryMailouts
 from sendonce.adapters.stores.memory.people import (
@@ -22,8 +24,10 @@ from sendonce.domain.soft_bounces import SOFT_BOUNCE_LIMIT
 from sendonce.ports import (
     Assets,
     Canaries,
+    EventRoute,
     Events,
     Jobs,
+    Keys,
     Ledger,
     Mailouts,
     Outbox,
@@ -43,12 +47,14 @@ class MemoryStore:
     ledger: Ledger
     jobs: Jobs
     canaries: Canaries
+    event_route: EventRoute
     mailouts: Mailouts
     assets: Assets
     outbox: Outbox
     subscribers: Subscribers
     suppressions: Suppressions
     people: People
+    keys: Keys
     events: Events
     workers: Workers
     permits: Permits
@@ -62,12 +68,14 @@ class MemoryStore:
         self.ledger = MemoryLedger(self.state)
         self.jobs = MemoryJobs(self.state)
         self.canaries = MemoryCanaries(self.state)
+        self.event_route = MemoryEventRoute(self.state)
         self.mailouts = MemoryMailouts(self.state)
         self.assets = MemoryAssets()
         self.outbox = MemoryOutbox(self.state)
         self.subscribers = MemorySubscribers(self.state)
         self.suppressions = MemorySuppressions(self.state)
         self.people = MemoryPeople(self.state)
+        self.keys = MemoryKeys(self.state)
         self.events = MemoryEvents(self.state, soft_bounce_limit)
         self.workers = MemoryWorkers(self.state)
         self.permits = MemoryPermits(self.state)

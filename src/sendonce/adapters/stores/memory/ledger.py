@@ -44,6 +44,9 @@ class MemoryLedger:
 
     # -- settling and claiming -----------------------------------------------------------------
 
+    def begin_turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> None:
+        """There is no disk to wait for."""
+
     def turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> Turn:
         with self._state.transaction() as now:
             self._refuse_if_rolled_back(settlements, claim)
@@ -188,13 +191,23 @@ class MemoryLedger:
 
     def _describe(self, row: JobRow, transport: str) -> Doubt:
         assert row.death_proof_at is not None
+        assert row.claimed_at is not None
         sent = [r for r in self._state.jobs_of(row.mailout_id) if r.state == JobState.SENT]
         sent.sort(key=lambda r: r.id)
         before = [r for r in sent if r.id < row.id][-NEIGHBOURS:]
         behind = [r for r in sent if r.id > row.id][:NEIGHBOURS]
         silent = sum(r.send_event_at is None for r in before + behind)
         later = self._later_event(row.death_proof_at)
-        return Doubt(row.id, row.attempt, row.mailout_id, transport, row.death_proof_at, silent, later)
+        return Doubt(
+            row.id,
+            row.attempt,
+            row.mailout_id,
+            transport,
+            row.claimed_at,
+            row.death_proof_at,
+            silent,
+            later,
+        )
 
     def _later_event(self, moment: datetime) -> bool:
         """Whether a letter claimed after ``moment`` has its Send event."""

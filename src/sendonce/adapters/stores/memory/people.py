@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -31,7 +32,9 @@ class MemorySubscribers:
 
     def import_people(self, tenant_id: str, people: PeopleColumns, *, dry_run: bool = False) -> ImportCounts:
         columns = zip(people.emails, people.keys, people.names, people.attributes, strict=True)
-        rows = [NewSubscriber(Address(text, key), name, values or {}) for text, key, name, values in columns]
+        rows = [
+            NewSubscriber(Address(text, key), name, json.loads(values)) for text, key, name, values in columns
+        ]
         with self._state.transaction():
             before = dict(self._state.subscribers)
             counts = self.upsert(tenant_id, rows)

@@ -11,6 +11,7 @@ from threading import RLock
 from typing import Any
 
 from sendonce.domain.addresses import suppression_key
+from sendonce.domain.event_route import Receiver
 from sendonce.domain.events import DeliveryEvent
 from sendonce.domain.ids import time_ordered_id
 from sendonce.domain.jobs import Job, JobState
@@ -105,6 +106,7 @@ class State:
     workers: dict[str, tuple[WorkerRecord, str | None]] = field(default_factory=dict)
     permits: dict[tuple[str, str], tuple[int, datetime]] = field(default_factory=dict)
     canaries: dict[str, Canary] = field(default_factory=dict)
+    receivers: dict[str, list[Receiver]] = field(default_factory=dict)
     outbox: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     outbox_done: set[int] = field(default_factory=set)
     audit: list[tuple[str, str, str]] = field(default_factory=list)

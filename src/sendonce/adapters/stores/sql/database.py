@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, make_url
@@ -17,8 +17,13 @@ from sqlalchemy.engine import URL, Connection, make_url
 from sendonce.adapters.stores.schema import SQLITE_TIME
 from sendonce.errors import StoreLost, Unavailable
 
+if TYPE_CHECKING:
+    import psycopg
+
 # Longer than any of our transactions; a writer that waits longer has met something broken.
 BUSY_TIMEOUT_MS = 30_000
+# How often a statement is seen before the server is asked to keep its plan: a third of a turn's CPU time.
+PREPARED_AFTER = 3
 
 
 class Database:
@@ -47,12 +52,15 @@ class Database:
         return f"{machine}:{file.stat().st_ino}"
 
     @contextmanager
-    def writing(self, *, made_durable: bool = True) -> Iterator[Connection]:
+    def writing(self, *, made_durable: bool = True, at_once: bool = False) -> Iterator[Connection]:
         """One durable transaction. StoreLost when the commit was sent and no answer came.
 
-        Without ``made_durable`` the first statement must see to that on PostgreSQL.
+        Without ``made_durable`` the first statement must see to that on PostgreSQL. With ``at_once`` a
+        SQLite file that another writer has locked is not waited for: Unavailable.
         """
         with self._translated(), self.engine.connect() as connection:
+            if at_once:
+                connection = connection.execution_options(sendonce_at_once=True)
             connection.begin()
             if made_durable and not self.is_sqlite:
                 # A server set to synchronous_commit = off would confirm claims it can still lose.
@@ -152,14 +160,28 @@ def _load_statement(dialect: str, name: str) -> str:
 
 
 def _postgres_engine(url: URL) -> sa.Engine:
-    # No prepared statements and no session state: it must work through a transaction pooler.
-    return sa.create_engine(
+    # No session state: it must work through a transaction pooler.
+    engine = sa.create_engine(
         url,
         pool_size=4,
         max_overflow=8,
         pool_pre_ping=False,
         connect_args={"prepare_threshold": None, "connect_timeout": 10, "application_name": "sendonce"},
     )
+
+    @sa.event.listens_for(engine, "connect")
+    def _prepare_where_safe(connection: psycopg.Connection[Any], _record: object) -> None:
+        """Statements are prepared only where nobody stands between us and the server.
+
+        A transaction pooler gives each transaction another session, in which a name may stand for another
+        program's statement. It answers with a process number of its own invention, so it can be told.
+        """
+        answering = connection.execute("SELECT pg_backend_pid()").fetchone()
+        connection.rollback()
+        if answering == (connection.info.backend_pid,):
+            connection.prepare_threshold = PREPARED_AFTER
+
+    return engine
 
 
 def _sqlite_engine(url: URL) -> sa.Engine:
@@ -176,13 +198,25 @@ def _sqlite_engine(url: URL) -> sa.Engine:
         connection.execute("PRAGMA foreign_keys = ON")
         # An update of many rows keeps a journal of its own for its undoing: in memory, not in a file.
         connection.execute("PRAGMA temp_store = MEMORY")
+        # The log is moved into the file every 32 MB, not every 4: the same few pages are written each time,
+        # and the commit that has to do it keeps the connections waiting.
+        connection.execute("PRAGMA wal_autocheckpoint = 8000")
         # With NORMAL a power cut undoes commits, and undone claims are letters sent twice.
         if connection.execute("PRAGMA synchronous").fetchone() != (2,):
             raise sqlite3.OperationalError("PRAGMA synchronous = FULL did not take effect")
 
     @sa.event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        read_only = connection.get_execution_options().get("sendonce_read_only", False)
-        connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
+        options = connection.get_execution_options()
+        read_only, at_once = options.get("sendonce_read_only"), options.get("sendonce_at_once")
+        driver = connection.connection.driver_connection
+        assert driver is not None
+        if at_once:
+            driver.execute("PRAGMA busy_timeout = 0")
+        try:
+            driver.execute("BEGIN" if read_only else "BEGIN IMMEDIATE")
+        finally:
+            if at_once:
+                driver.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
 
     return engine

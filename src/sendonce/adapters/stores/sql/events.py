@@ -13,6 +13,7 @@ from sqlalchemy.engine import Connection, Row
 from sendonce.adapters.stores.schema import canaries, delivery_events, ledger, message_jobs
 from sendonce.adapters.stores.sql.arrows import accept, lock_job
 from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.peppers import pepper_in_force
 from sendonce.adapters.stores.sql.rows import insert_for, new_id
 from sendonce.adapters.stores.sql.soft_bounces import SoftBounces
 from sendonce.adapters.stores.sql.suppressions import mark_subscriber, suppress
@@ -29,9 +30,8 @@ J = message_jobs.c
 
 
 class SqlEvents:
-    def __init__(self, database: Database, pepper: bytes, soft_bounce_limit: int) -> None:
+    def __init__(self, database: Database, soft_bounce_limit: int) -> None:
         self._db = database
-        self._pepper = pepper
         self._soft_bounces = SoftBounces(database, soft_bounce_limit)
 
     def record(self, event: DeliveryEvent) -> EventVerdict:
@@ -84,7 +84,7 @@ class SqlEvents:
             "raw": event.raw,
         }
         if row is not None and is_erased(row.recipient):
-            natural_key = erased_name(event.natural_key, self._pepper)
+            natural_key = erased_name(event.natural_key, pepper_in_force(self._db, tx))
             values |= {"recipient": row.recipient, "raw": {}, "reason": None, "natural_key": natural_key}
         # SQLAlchemy does not tell the row count of an INSERT on every driver; what came back is sure.
         insert = insert_for(self._db)(delivery_events).values(**values).on_conflict_do_nothing()
@@ -129,7 +129,7 @@ class SqlEvents:
                 address = parse_address(recipient)
             except BadInput:
                 continue
-            key = suppression_key(address.key, self._pepper)
+            key = suppression_key(address.key, pepper_in_force(self._db, tx))
             if bounce:
                 self._soft_bounces.outweigh(tx, key, DEFAULT_TENANT, note)
             suppress(tx, key, DEFAULT_TENANT, address.text, reason, note, now)

@@ -127,13 +127,13 @@ class PostgresGroups:
         self, tx: Connection, claim: ClaimRequest, mailout_id: str, limit: int, now: datetime
     ) -> ClaimedGroup:
         values = {
-            "limit": limit,
             "now": now,
             "mailout": mailout_id,
             "worker": claim.worker_id,
             "token": claim.token,
         }
-        rows = self._execute(tx, "claim", values).fetchall()
+        statement = self._db.statement("claim").replace("{limit}", str(int(limit)))
+        rows = self._db.driver(tx).execute(statement, values).fetchall()
         jobs = [
             ClaimedJob(job_id, mailout_id, attempt, tries, recipient, fields, now)
             for job_id, attempt, tries, recipient, fields, state, _ in sorted(rows, key=_first)

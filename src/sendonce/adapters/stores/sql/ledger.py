@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -37,12 +38,24 @@ from sendonce.domain.jobs import (
 from sendonce.domain.mailouts import RESTORED
 from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Refused
 from sendonce.domain.workers import LedgerIdentity
-from sendonce.errors import LedgerRolledBack
+from sendonce.errors import LedgerRolledBack, Unavailable
 from sendonce.ports import JobRef
 
 JOBS = message_jobs.c
 # How many accepted letters on each side of a doubt must have their Send event.
 NEIGHBOURS = 20
+
+
+class UncommittedTurn:
+    """A turn, and the transaction that it is in."""
+
+    def __init__(self, turn: Turn, transaction: ExitStack) -> None:
+        self._turn = turn
+        self._transaction = transaction
+
+    def commit(self) -> Turn:
+        self._transaction.close()
+        return self._turn
 
 
 class SqlLedger:
@@ -55,19 +68,37 @@ class SqlLedger:
 
     def turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> Turn:
         with self._db.writing(made_durable=False) as tx:
-            opening = self._groups.open(tx)
-            settled = self._settle(tx, settlements, opening.now)
-            if claim is None:
-                return Turn((), 0, settled, 0)
-            if opening.halted:
-                raise LedgerRolledBack(opening.halted)
-            claimed = self._claimed_already(tx, claim) if claim.retry else []
-            if claimed:
-                turn = Turn(tuple(claimed), self._groups.next_claim_seq(tx), settled, 0)
-            else:
-                turn = self._claim(tx, claim, opening, settled)
-            failpoint("claim-before-commit")
-            return turn
+            return self._settle_and_claim(tx, settlements, claim)
+
+    def begin_turn(
+        self, settlements: Sequence[Settlement], claim: ClaimRequest | None
+    ) -> UncommittedTurn | None:
+        if not self._db.is_sqlite:
+            return None
+        with ExitStack() as stack:
+            try:
+                tx = stack.enter_context(self._db.writing(made_durable=False, at_once=True))
+            except Unavailable:
+                return None
+            turn = self._settle_and_claim(tx, settlements, claim)
+            return UncommittedTurn(turn, stack.pop_all())
+
+    def _settle_and_claim(
+        self, tx: Connection, settlements: Sequence[Settlement], claim: ClaimRequest | None
+    ) -> Turn:
+        opening = self._groups.open(tx)
+        settled = self._settle(tx, settlements, opening.now)
+        if claim is None:
+            return Turn((), 0, settled, 0)
+        if opening.halted:
+            raise LedgerRolledBack(opening.halted)
+        claimed = self._claimed_already(tx, claim) if claim.retry else []
+        if claimed:
+            turn = Turn(tuple(claimed), self._groups.next_claim_seq(tx), settled, 0)
+        else:
+            turn = self._claim(tx, claim, opening, settled)
+        failpoint("claim-before-commit")
+        return turn
 
     def _claim(self, tx: Connection, claim: ClaimRequest, opening: Opening, settled: int) -> Turn:
         claimed: list[ClaimedJob] = []
@@ -205,7 +236,7 @@ class SqlLedger:
 
     def doubts(self, transport: str, limit: int) -> Sequence[Doubt]:
         query = (
-            sa.select(JOBS.id, JOBS.attempt, JOBS.mailout_id, JOBS.death_proof_at)
+            sa.select(JOBS.id, JOBS.attempt, JOBS.mailout_id, JOBS.claimed_at, JOBS.death_proof_at)
             .join(workers, workers.c.id == JOBS.worker_id)
             .where(JOBS.state == "in_doubt", JOBS.death_proof.is_not(None))
             .where(workers.c.transport == transport)
@@ -226,7 +257,16 @@ class SqlLedger:
             )
             silent += sum(1 for (event_at,) in tx.execute(near) if event_at is None)
         later = later_event(tx, row.death_proof_at)
-        return Doubt(row.id, row.attempt, row.mailout_id, transport, row.death_proof_at, silent, later)
+        return Doubt(
+            row.id,
+            row.attempt,
+            row.mailout_id,
+            transport,
+            row.claimed_at,
+            row.death_proof_at,
+            silent,
+            later,
+        )
 
     def prove_absence(self, refs: Sequence[JobRef], proof: str) -> int:
         moved = 0

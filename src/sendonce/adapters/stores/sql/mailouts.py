@@ -12,6 +12,7 @@ from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import letters, mailouts, message_jobs, subscribers, suppressions
 from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.peppers import pepper_in_force
 from sendonce.adapters.stores.sql.rows import insert_audit, insert_for, insert_outbox, new_id
 from sendonce.domain.addresses import parse_address, suppression_key
 from sendonce.domain.ids import time_ordered_ids
@@ -31,9 +32,8 @@ REPORTED_FOR = timedelta(days=7)
 
 
 class SqlMailouts:
-    def __init__(self, database: Database, pepper: bytes) -> None:
+    def __init__(self, database: Database) -> None:
         self._db = database
-        self._pepper = pepper
 
     def create(self, tenant_id: str, new: NewMailout) -> Mailout:
         with self._db.writing() as tx:
@@ -192,6 +192,7 @@ class SqlMailouts:
         everybody = _people(mailout.tenant_id).where(S.tenant_id == mailout.tenant_id)
         example = everybody.where(S.status == "active").order_by(S.address_key).limit(1)
         sample = tx.execute(example).first()
+        pepper = pepper_in_force(self._db, tx)
         people = []
         for text in mailout.audience:
             address = parse_address(text)
@@ -199,7 +200,7 @@ class SqlMailouts:
                 S.tenant_id == mailout.tenant_id, S.address_key == address.key
             )
             row = tx.execute(own).first()
-            key = suppression_key(address.key, self._pepper)
+            key = suppression_key(address.key, pepper)
             known = row or sample
             name, attributes = (known.from_name, known.attributes) if known else (None, {})
             people.append(Person(address.text, address.key, key, name, attributes, False))

@@ -25,6 +25,7 @@ from sendonce.adapters.stores.schema import (
 )
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.events import as_event
+from sendonce.adapters.stores.sql.peppers import pepper_in_force
 from sendonce.adapters.stores.sql.rows import as_job, insert_audit
 from sendonce.adapters.stores.sql.subscribers import as_subscriber
 from sendonce.adapters.stores.sql.suppressions import as_suppression, suppress
@@ -40,19 +41,19 @@ from sendonce.domain.privacy import (
     is_erased,
 )
 from sendonce.domain.suppressions import EVERYBODY, SuppressionReason
+from sendonce.errors import Unavailable
 
 A, E, J, P, S = attempts.c, delivery_events.c, message_jobs.c, subscribers.c, suppressions.c
 T = TypeVar("T")
 
 
 class SqlPeople:
-    def __init__(self, database: Database, pepper: bytes) -> None:
+    def __init__(self, database: Database) -> None:
         self._db = database
-        self._pepper = pepper
 
     def file_of(self, address: Address) -> PersonFile:
-        key = suppression_key(address.key, self._pepper)
         with self._db.reading() as tx:
+            key = suppression_key(address.key, pepper_in_force(self._db, tx))
             people = tx.execute(sa.select(subscribers).where(P.suppression_key == key)).all()
             denials = tx.execute(sa.select(suppressions).where(S.key == key).order_by(S.tenant_id)).all()
             jobs = tx.execute(sa.select(message_jobs).where(J.suppression_key == key).order_by(J.id)).all()
@@ -73,9 +74,9 @@ class SqlPeople:
     # -- erasing ------------------------------------------------------------------------------
 
     def erase(self, address: Address, actor: str) -> Erasure:
-        key = suppression_key(address.key, self._pepper)
-        name = erased_name(address.key, self._pepper)
         with self._db.reading() as tx:
+            pepper = pepper_in_force(self._db, tx)
+            key, name = suppression_key(address.key, pepper), erased_name(address.key, pepper)
             scrubber = Scrubber([address.text, address.key, *_spellings(tx, key)], name)
             jobs = list(tx.execute(sa.select(J.id).where(J.suppression_key == key)).scalars())
             events = _event_ids(tx, jobs, scrubber)
@@ -83,11 +84,16 @@ class SqlPeople:
                 table.name: _mentions(tx, table, scrubber) for table in (outbox, audit_log, mailouts)
             }
         with self._db.writing() as tx:
+            if pepper_in_force(self._db, tx) != pepper:
+                raise Unavailable("The keys were rotated at this very moment: nothing was erased. Try again.")
+            if self._db.is_sqlite:
+                # Or else what was deleted stays readable in the file's free space.
+                tx.exec_driver_sql("PRAGMA secure_delete = ON")
             now = self._db.now(tx)
             erasure = Erasure(
-                letters=sum([self._erase_job(tx, row, scrubber, now) for row in _locked(tx, jobs)]),
+                letters=sum([_erase_job(tx, row, scrubber, pepper, now) for row in _locked(tx, jobs)]),
                 events=sum(
-                    _erase_event(tx, row, name, erased_name(row.natural_key, self._pepper))
+                    _erase_event(tx, row, name, erased_name(row.natural_key, pepper))
                     for row in _rows(tx, delivery_events, events)
                 ),
                 subscribers=tx.execute(subscribers.delete().where(P.suppression_key == key)).rowcount,
@@ -100,22 +106,23 @@ class SqlPeople:
                 insert_audit(tx, now, actor, "erase", name, {"letters": erasure.letters})
             return erasure
 
-    def _erase_job(self, tx: Connection, job: Row[Any], scrubber: Scrubber, now: datetime) -> bool:
-        """The row keeps its place under a hash. What was not sent yet never will be."""
-        reason = scrubber.text(job.reason)
-        if is_erased(job.recipient) and not job.fields and reason == job.reason and job.state != "scheduled":
-            return False
-        hashed = erased_name(job.recipient_key, self._pepper)
-        changes: dict[str, Any] = {
-            "recipient": hashed,
-            "recipient_key": hashed,
-            "fields": {},
-            "reason": reason,
-        }
-        if job.state == "scheduled":
-            changes |= {"state": "skipped", "reason": "erased", "settled_at": now}
-        tx.execute(message_jobs.update().where(J.id == job.id).values(changes))
-        return True
+
+def _erase_job(tx: Connection, job: Row[Any], scrubber: Scrubber, pepper: bytes, now: datetime) -> bool:
+    """The row keeps its place under a hash. What was not sent yet never will be."""
+    reason = scrubber.text(job.reason)
+    if is_erased(job.recipient) and not job.fields and reason == job.reason and job.state != "scheduled":
+        return False
+    hashed = erased_name(job.recipient_key, pepper)
+    changes: dict[str, Any] = {
+        "recipient": hashed,
+        "recipient_key": hashed,
+        "fields": {},
+        "reason": reason,
+    }
+    if job.state == "scheduled":
+        changes |= {"state": "skipped", "reason": "erased", "settled_at": now}
+    tx.execute(message_jobs.update().where(J.id == job.id).values(changes))
+    return True
 
 
 def _spellings(tx: Connection, key: str) -> list[str]:

@@ -11,8 +11,10 @@ import sqlalchemy as sa
 from sendonce.adapters.stores.schema import HEAD, ledger, tenants
 from sendonce.adapters.stores.sql.assets import SqlAssets
 from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.event_route import SqlEventRoute
 from sendonce.adapters.stores.sql.events import SqlEvents
 from sendonce.adapters.stores.sql.jobs import SqlJobs
+from sendonce.adapters.stores.sql.keys import SqlKeys
 from sendonce.adapters.stores.sql.ledger import SqlLedger
 from sendonce.adapters.stores.sql.mailouts import SqlMailouts
 from sendonce.adapters.stores.sql.outbox import SqlOutbox
@@ -21,14 +23,17 @@ from sendonce.adapters.stores.sql.rows import new_id
 from sendonce.adapters.stores.sql.subscribers import SqlSubscribers
 from sendonce.adapters.stores.sql.suppressions import SqlSuppressions
 from sendonce.adapters.stores.sql.workers import SqlCanaries, SqlPermits, SqlWorkers
+from sendonce.domain.peppers import LINK_LENGTH
 from sendonce.domain.soft_bounces import SOFT_BOUNCE_LIMIT
 from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.errors import Refused, SchemaMismatch, Unavailable
 from sendonce.ports import (
     Assets,
     Canaries,
+    EventRoute,
     Events,
     Jobs,
+    Keys,
     Ledger,
     Mailouts,
     Outbox,
@@ -49,12 +54,14 @@ class SqlStore:
     ledger: Ledger
     jobs: Jobs
     canaries: Canaries
+    event_route: EventRoute
     mailouts: Mailouts
     assets: Assets
     outbox: Outbox
     subscribers: Subscribers
     suppressions: Suppressions
     people: People
+    keys: Keys
     events: Events
     workers: Workers
     permits: Permits
@@ -62,16 +69,17 @@ class SqlStore:
     def __init__(self, database: Database, soft_bounce_limit: int = SOFT_BOUNCE_LIMIT) -> None:
         self.database = database
         self.ledger = SqlLedger(database)
-        pepper = self.ledger.identity().pepper
         self.jobs = SqlJobs(database)
         self.canaries = SqlCanaries(database)
-        self.mailouts = SqlMailouts(database, pepper)
+        self.event_route = SqlEventRoute(database)
+        self.mailouts = SqlMailouts(database)
         self.assets = SqlAssets(database)
         self.outbox = SqlOutbox(database)
-        self.subscribers = SqlSubscribers(database, pepper)
-        self.suppressions = SqlSuppressions(database, pepper)
-        self.people = SqlPeople(database, pepper)
-        self.events = SqlEvents(database, pepper, soft_bounce_limit)
+        self.subscribers = SqlSubscribers(database)
+        self.suppressions = SqlSuppressions(database)
+        self.people = SqlPeople(database)
+        self.keys = SqlKeys(database)
+        self.events = SqlEvents(database, soft_bounce_limit)
         self.workers = SqlWorkers(database)
         self.permits = SqlPermits(database)
 
@@ -156,7 +164,11 @@ def _first_rows(database: Database, tx: sa.Connection) -> None:
     if tx.execute(sa.select(ledger.c.one)).first() is not None:
         return
     now = database.now(tx)
-    identity = {"ledger_id": new_id(now), "pepper": os.urandom(32), "fingerprint": database.fingerprint()}
+    identity = {
+        "ledger_id": new_id(now),
+        "pepper": os.urandom(LINK_LENGTH),
+        "fingerprint": database.fingerprint(),
+    }
     tx.execute(ledger.insert().values(one=1, created_at=now, **identity))
     tx.execute(tenants.insert().values(id=DEFAULT_TENANT, name="default", created_at=now))
 

@@ -10,21 +10,22 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import subscribers, suppressions
+from sendonce.adapters.stores.schema import subscribers, suppressions, tenants
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.import_batches import ImportBatch, write_to_postgres, write_to_sqlite
+from sendonce.adapters.stores.sql.peppers import look_up_pepper, pepper_in_force
 from sendonce.domain.addresses import Address
 from sendonce.domain.people_columns import PeopleColumns, suppression_keys
 from sendonce.domain.subscribers import ImportCounts, NewSubscriber, Subscriber, SubscriberStatus
 from sendonce.domain.suppressions import EVERYBODY
+from sendonce.errors import NotFound, Unavailable
 
 S = subscribers.c
 
 
 class SqlSubscribers:
-    def __init__(self, database: Database, pepper: bytes) -> None:
+    def __init__(self, database: Database) -> None:
         self._db = database
-        self._pepper = pepper
         self.import_lanes = 1 if database.is_sqlite else 2  # SQLite has one writer at a time
 
     def upsert(self, tenant_id: str, people: Sequence[NewSubscriber]) -> ImportCounts:
@@ -35,9 +36,13 @@ class SqlSubscribers:
     def import_people(self, tenant_id: str, people: PeopleColumns, *, dry_run: bool = False) -> ImportCounts:
         if not people:
             return ImportCounts()
-        batch = ImportBatch.of(tenant_id, people, suppression_keys(people.keys, self._pepper))
+        pepper = look_up_pepper(self._db)
+        batch = ImportBatch.of(tenant_id, people, suppression_keys(people.keys, pepper))
         write = write_to_sqlite if self._db.is_sqlite else write_to_postgres
         with self._db.writing() as tx:
+            if pepper_in_force(self._db, tx) != pepper:
+                raise Unavailable("The keys were rotated at this very moment: start the import again.")
+            _require_tenant(tx, tenant_id)
             statuses = self._statuses(tx, tenant_id, batch.suppression_keys)
             inserted, updated = write(tx, self._db, batch, statuses)
             if dry_run:
@@ -97,6 +102,12 @@ class SqlSubscribers:
         query = sa.select(sa.func.count()).where(S.tenant_id == tenant_id, S.status == "active")
         with self._db.reading() as tx:
             return tx.execute(query.where(sa.func.coalesce(value, "") == "")).scalar_one()
+
+
+def _require_tenant(tx: Connection, tenant_id: str) -> None:
+    """Once a chunk, in place of a foreign key that would look once a row. Nothing deletes a tenant."""
+    if tx.execute(sa.select(tenants.c.id).where(tenants.c.id == tenant_id)).first() is None:
+        raise NotFound(f"There is no tenant {tenant_id!r}, so nobody was added to its list.")
 
 
 def as_subscriber(row: Row[Any]) -> Subscriber:

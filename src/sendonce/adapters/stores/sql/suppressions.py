@@ -11,6 +11,7 @@ from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import message_jobs, subscribers, suppressions
 from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.peppers import pepper_in_force
 from sendonce.adapters.stores.sql.rows import insert_audit
 from sendonce.domain.addresses import Address, suppression_key
 from sendonce.domain.privacy import is_erased
@@ -21,18 +22,17 @@ P = subscribers.c
 
 
 class SqlSuppressions:
-    def __init__(self, database: Database, pepper: bytes) -> None:
+    def __init__(self, database: Database) -> None:
         self._db = database
-        self._pepper = pepper
 
     def add(self, scope: str, address: Address, reason: SuppressionReason, note: str | None = None) -> bool:
-        key = suppression_key(address.key, self._pepper)
         with self._db.writing() as tx:
+            key = suppression_key(address.key, pepper_in_force(self._db, tx))
             return suppress(tx, key, scope, address.text, reason, note, self._db.now(tx))
 
     def remove(self, scope: str, address: Address, actor: str) -> bool:
-        key = suppression_key(address.key, self._pepper)
         with self._db.writing() as tx:
+            key = suppression_key(address.key, pepper_in_force(self._db, tx))
             removed = tx.execute(suppressions.delete().where(S.key == key, S.tenant_id == scope)).rowcount
             if removed:
                 now = self._db.now(tx)
@@ -40,9 +40,9 @@ class SqlSuppressions:
             return removed == 1
 
     def covers(self, tenant_id: str, address: Address) -> Suppression | None:
-        key = suppression_key(address.key, self._pepper)
-        query = sa.select(suppressions).where(S.key == key, S.tenant_id.in_([tenant_id, EVERYBODY]))
         with self._db.reading() as tx:
+            key = suppression_key(address.key, pepper_in_force(self._db, tx))
+            query = sa.select(suppressions).where(S.key == key, S.tenant_id.in_([tenant_id, EVERYBODY]))
             row = tx.execute(query.order_by(S.tenant_id)).first()
             return as_suppression(row) if row else None
 

@@ -32,6 +32,16 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_table(
+        "event_receivers",
+        sa.Column("id", Identifier, nullable=False),
+        sa.Column("receiver", sa.Text(), nullable=False),
+        sa.Column("since", Moment(), nullable=False),
+        sa.Column("seen", Moment(), nullable=False),
+        sa.Column("durable", sa.Boolean(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("event_receivers_seen", "event_receivers", ["seen"])
+    op.create_table(
         "delivery_events",
         sa.Column("id", Identifier, nullable=False),
         sa.Column("event_id", sa.Text(), nullable=False),
@@ -162,13 +172,10 @@ def upgrade() -> None:
         sa.Column("status_updated_at", Moment(), nullable=True),
         sa.Column("created_at", Moment(), nullable=False),
         sa.Column("updated_at", Moment(), nullable=False),
-        sa.CheckConstraint("status IN ('active', 'unsubscribed', 'bounced')", name="subscribers_status"),
-        sa.ForeignKeyConstraint(
-            ["tenant_id"],
-            ["tenants.id"],
+        sa.CheckConstraint(
+            "status = 'active' OR status IN ('unsubscribed', 'bounced')", name="subscribers_status"
         ),
-        sa.PrimaryKeyConstraint("id"),
-        sa.UniqueConstraint("tenant_id", "address_key", name="subscribers_once"),
+        sa.PrimaryKeyConstraint("tenant_id", "address_key"),
     )
     op.create_table(
         "mailouts",

@@ -1,4 +1,6 @@
--- Claim due jobs of one mailout; suppressed ones are skipped in the same breath.
+-- Claim due jobs of one mailout; suppressed ones are skipped in the same breath. {limit} is a number in the
+-- text, and the picked are found again by arrays: a plan that is kept knows then that they are few. As a
+-- parameter and a join it reads the whole table from some size on.
 WITH picked AS MATERIALIZED (
     SELECT j.id, EXISTS (
         SELECT 1 FROM suppressions s WHERE s.key = j.suppression_key AND s.tenant_id IN (j.tenant_id, '*')
@@ -10,22 +12,24 @@ WITH picked AS MATERIALIZED (
         WHERE m.id = %(mailout)s AND m.status = 'sending' AND m.phase = 'running'
           AND NOT m.paused AND NOT m.cancelled)
     ORDER BY j.due_at, j.id
-    LIMIT %(limit)s
+    LIMIT {limit}
     FOR UPDATE OF j SKIP LOCKED
 ), number AS MATERIALIZED (
     -- A sequence and not a row: no claim waits for another worker's commit.
     SELECT nextval('claim_seq') AS seq WHERE EXISTS (SELECT 1 FROM picked)
+), skipped AS (
+    UPDATE message_jobs SET
+        state = 'skipped', reason = 'suppressed', settled_at = %(now)s, code = NULL, message_id = NULL,
+        death_proof = NULL, death_proof_at = NULL, absence_proof = NULL
+    WHERE id = ANY (ARRAY(SELECT id FROM picked WHERE suppressed))
+    RETURNING id, attempt, tries, recipient, fields, state
+), taken AS (
+    UPDATE message_jobs SET
+        state = 'sending', attempt = attempt + 1, worker_id = %(worker)s, claim_token = %(token)s,
+        claimed_at = %(now)s, settled_at = NULL, code = NULL, reason = NULL, message_id = NULL,
+        death_proof = NULL, death_proof_at = NULL, absence_proof = NULL
+    WHERE id = ANY (ARRAY(SELECT id FROM picked WHERE NOT suppressed))
+    RETURNING id, attempt, tries, recipient, fields, state
 )
-UPDATE message_jobs j SET
-    state = CASE WHEN picked.suppressed THEN 'skipped' ELSE 'sending' END,
-    attempt = j.attempt + (NOT picked.suppressed)::int,
-    reason = CASE WHEN picked.suppressed THEN 'suppressed' END,
-    code = NULL, message_id = NULL,
-    worker_id = CASE WHEN picked.suppressed THEN j.worker_id ELSE %(worker)s::uuid END,
-    claim_token = CASE WHEN picked.suppressed THEN j.claim_token ELSE %(token)s END,
-    claimed_at = CASE WHEN picked.suppressed THEN j.claimed_at ELSE %(now)s END,
-    settled_at = CASE WHEN picked.suppressed THEN %(now)s END,
-    death_proof = NULL, death_proof_at = NULL, absence_proof = NULL
-FROM picked
-WHERE j.id = picked.id
-RETURNING j.id::text, j.attempt, j.tries, j.recipient, j.fields, j.state, (SELECT seq FROM number)
+SELECT id::text, attempt, tries, recipient, fields, state, (SELECT seq FROM number)
+FROM (TABLE skipped UNION ALL TABLE taken) AS claimed

@@ -1,0 +1,254 @@
+"""What the command line says and which code it ends with when the answer is no."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.test_threats_people import Desk, desk
+
+__all__ = ["desk"]
+
+FAILED, USAGE, REFUSED = 1, 2, 3
+NOBODY = "01900000-0000-7000-8000-000000000000"
+
+
+def letter(desk: Desk, text: str, name: str = "letter.md") -> str:
+    (desk.folder / name).write_text(text, encoding="utf-8")
+    return name
+
+
+def plain(subject: str = "News", body: str = "Good day") -> str:
+    return f"---\nsubject: {subject}\n---\n\n{body}\n"
+
+
+def told(desk: Desk, *arguments: str, code: int) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "sendonce", *arguments],
+        env=desk.environment,
+        cwd=desk.folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+# -- before anything is there ----------------------------------------------------------------------
+
+LOOKING = [
+    ["mailout", "list"],
+    ["mailout", "status", NOBODY],
+    ["mailout", "report", NOBODY],
+    ["mailout", "send", NOBODY],
+    ["mailout", "cancel", NOBODY],
+    ["subscribers", "list"],
+    ["subscribers", "export"],
+    ["suppression", "list"],
+    ["suppression", "export"],
+    ["suppression", "remove", "a@example.com"],
+    ["jobs", "list"],
+    ["jobs", "dead"],
+    ["jobs", "in-doubt"],
+    ["show", "a@example.com"],
+    ["erase", "a@example.com", "--yes"],
+    ["db", "rotate-keys", "--yes"],
+]
+
+
+@pytest.mark.parametrize("command", LOOKING, ids=" ".join)
+def test_looking_makes_no_database(tmp_path: Path, command: list[str]) -> None:
+    """Who is in the wrong folder is told so, and no empty database appears there."""
+    desk = Desk(tmp_path, f"sqlite:///{tmp_path}/nothing.db")
+    assert "There is no database at" in told(desk, *command, code=FAILED)
+    assert not (tmp_path / "nothing.db").exists()
+
+
+def test_the_doctor_makes_no_database_either(tmp_path: Path) -> None:
+    """A new installation is a warning; a mailout that cannot be there is a stop."""
+    desk = Desk(tmp_path, f"sqlite:///{tmp_path}/nothing.db")
+    desk.environment["UNSUBSCRIBE_SECRET"] = "long enough to be a secret"
+    assert "There is no database at" in desk.run("doctor")
+    desk.run("doctor", "--mailout", NOBODY, code=REFUSED)
+    assert not (tmp_path / "nothing.db").exists()
+
+
+# -- what is not there -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["jobs", "retry", "xx"],
+        ["jobs", "resolve", "sent", NOBODY],
+        ["jobs", "list", "--mailout", "xx"],
+        ["jobs", "dead", "--mailout", NOBODY],
+        ["jobs", "retry", "--mailout", "xx"],
+        ["jobs", "resolve", "sent", "--mailout", "xx"],
+        ["mailout", "status", "https://www.notion.so/x-0123456789abcdef0123456789abcdef"],
+        ["mailout", "pause", "xx"],
+        ["suppression", "remove", "nobody@example.com"],
+    ],
+    ids=" ".join,
+)
+def test_an_unknown_name_is_not_found(desk: Desk, command: list[str]) -> None:
+    assert told(desk, *command, code=FAILED)
+
+
+def test_a_job_that_is_fine_gets_no_other_life(desk: Desk) -> None:
+    desk.import_rows([["jane@example.com", "Jane", "Riga"]])
+    desk.send()
+    (job,) = desk.json("jobs", "list")
+    assert "dead and failed" in told(desk, "jobs", "retry", job["id"], code=REFUSED)
+    assert "in doubt" in told(desk, "jobs", "resolve", "sent", job["id"], code=REFUSED)
+
+
+# -- letters ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        plain("x" * 5_000),
+        plain(body="word " * 40_000),
+        '---\nsubject: News\nfrom: "a\\nBcc: b@example.com\\x07"\n---\n\nGood day\n',
+    ],
+    ids=["a subject without end", "more than Gmail shows", "a sender with a bell in it"],
+)
+def test_a_letter_that_could_never_be_sent_is_no_mailout(desk: Desk, text: str) -> None:
+    """Not first when it is to be sent."""
+    assert "letter.md" in told(desk, "mailout", "create", letter(desk, text), code=REFUSED)
+    assert desk.json("mailout", "list") == []
+
+
+def test_what_an_author_may_have_meant_otherwise_is_said(desk: Desk) -> None:
+    """A key of another program, a slip of the keyboard, a variable that is never filled in."""
+    text = "---\nsubject: News\ntags: [a]\nSubjekt: x\n---\n\nYou are {{ email }}\n"
+    said = desk.run("mailout", "create", letter(desk, text))
+    for part in (
+        "'tags' means nothing",
+        "'subjekt' means nothing",
+        "{{ email }} is not",
+    ):
+        assert part in said
+    assert len(desk.json("mailout", "create", "letter.md")["warnings"]) == 3
+
+
+def test_a_mailout_that_cannot_be_sent_as_it_is_is_refused(desk: Desk) -> None:
+    """A rule says no: exit code 3, and it stays ready for when it can."""
+    mailout = desk.json("mailout", "create", letter(desk, plain(body="Dear {{ title }}, {{ email }}")))["id"]
+    assert "no active subscriber" in told(desk, "mailout", "send", mailout, "--dry-run", code=REFUSED)
+    desk.import_rows([["jane@example.com", "Jane", "Riga"]])
+    said = told(desk, "mailout", "send", mailout, code=REFUSED)
+    assert 'default: "…"' in said
+    assert "{{ email }} is not filled in" in said
+    assert desk.json("mailout", "status", mailout)["status"] == "ready"
+
+
+def test_a_cancelled_mailout_says_so_everywhere(desk: Desk) -> None:
+    """Its state is by its letters, and a reader who sees only «sent» would be misled."""
+    desk.import_rows([["jane@example.com", "Jane", "Riga"]])
+    mailout = desk.json("mailout", "create", letter(desk, plain()))["id"]
+    desk.run("mailout", "cancel", mailout)
+    for command in (["status", mailout], ["report", mailout], ["list"]):
+        assert "cancelled (nothing was sent)" in desk.run("mailout", *command)
+    shown = desk.json("mailout", "status", mailout)
+    assert (shown["status"], shown["cancelled"]) == ("failed", True)
+
+
+# -- lists -----------------------------------------------------------------------------------------
+
+
+def test_an_import_of_nothing_but_bad_lines_is_no_success(desk: Desk) -> None:
+    (desk.folder / "bad.csv").write_text("email\nnobody\nno one\n")
+    told(desk, "subscribers", "import", "bad.csv", code=FAILED)
+    (desk.folder / "half.csv").write_text("email\nnobody\nanna@example.com\n")
+    desk.run("subscribers", "import", "half.csv")
+    (desk.folder / "empty.csv").write_text("email\n")
+    desk.run("subscribers", "import", "empty.csv")
+
+
+def test_opt_outs_in_an_encoding_that_is_not_found_out(desk: Desk) -> None:
+    """The hint that the refusal gives is one that can be followed."""
+    lines = "email,name\njose@example.com,José Muñoz Peña\n"
+    (desk.folder / "out.csv").write_bytes(lines.encode("latin-1"))
+    assert "--encoding" in told(desk, "suppression", "import", "out.csv", code=USAGE)
+    assert desk.json("suppression", "import", "out.csv", "--encoding", "latin-1")["added"] == 1
+
+
+def test_an_erased_person_is_shown_as_erased(desk: Desk) -> None:
+    desk.import_rows([["jane@example.com", "Jane", "Riga"]])
+    desk.send()
+    desk.run("erase", "jane@example.com", "--yes")
+    shown = desk.run("show", "jane@example.com")
+    assert "jane@example.com was erased on" in shown
+    assert "Only a keyed hash is left" in shown
+    assert "not among the subscribers" not in shown
+    assert "Nothing is known of john@example.com" in desk.run("show", "john@example.com")
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+def on_a_screen(desk: Desk, columns: int, *arguments: str) -> str:
+    """What a terminal of that width shows."""
+    ours, theirs = pty.openpty()
+    environment = {**desk.environment, "COLUMNS": str(columns), "TERM": "dumb", "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "sendonce", *arguments]
+    with subprocess.Popen(command, env=environment, cwd=desk.folder, stdout=theirs, stdin=theirs) as running:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(ours, 65536)
+            except OSError:  # Linux: EIO once the other end is closed
+                break
+            if not piece:
+                break
+            shown += piece
+        running.wait(20)
+    os.close(ours)
+    return shown.decode()
+
+
+def test_no_table_cuts_off_what_one_needs(desk: Desk) -> None:
+    """80 columns show every id and every address whole; in a pipe there is one line a row."""
+    address = "a.very.long.name.indeed.of.somebody@subdomain.of.an.example.com"
+    desk.import_rows([[address, "Somebody with a name of some length", "Riga"]])
+    desk.send()
+    desk.run("suppression", "add", address, "--note", "by a telephone call that took a while")
+    (mailout,) = desk.json("mailout", "list")
+    (job,) = desk.json("jobs", "list")
+    for command, whole in (
+        (["mailout", "list"], mailout["id"]),
+        (["jobs", "list"], job["id"]),
+        (["subscribers", "list"], ""),
+        (["suppression", "list"], ""),
+        (["settings"], ""),
+    ):
+        screen = on_a_screen(desk, 80, *command)
+        assert "…" not in screen, screen
+        assert max(len(line) for line in screen.splitlines()) <= 80
+        assert whole in screen
+    for command in (["jobs", "list"], ["subscribers", "list"], ["suppression", "list"]):
+        assert re.search(rf"^│.*{re.escape(address)}.*│$", desk.run(*command), re.MULTILINE)
+
+
+def test_notion_pages_name_mailouts_in_every_command(desk: Desk) -> None:
+    """A page that has no mailout here is not found, whichever command is asked."""
+    page = "https://www.notion.so/acme/News-0123456789abcdef0123456789abcdef"
+    desk.environment["UNSUBSCRIBE_SECRET"] = "long enough to be a secret"
+    checks: Any = json.loads(desk.run("doctor", "--mailout", page, "--json", code=REFUSED))["checks"]
+    (mailout,) = [check for check in checks if check["name"] == "mailout"]
+    assert mailout["verdict"] == "stop"

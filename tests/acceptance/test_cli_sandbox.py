@@ -1,0 +1,66 @@
+"""`sendonce sandbox` as a user runs it: started, stopped, and refused."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "sendonce", "sandbox", "--json"]
+
+
+@contextmanager
+def running(folder: Path, *flags: str) -> Iterator[tuple[subprocess.Popen[bytes], Any]]:
+    with subprocess.Popen(
+        [*COMMAND, "--dir", str(folder), "--port", "0", *flags],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=folder.parent,
+    ) as sandbox:
+        assert sandbox.stdout is not None
+        try:
+            yield sandbox, json.loads(sandbox.stdout.readline())
+        finally:
+            sandbox.terminate()
+
+
+def refused(folder: Path, *flags: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [*COMMAND, "--dir", str(folder), *flags], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_in_good_order(tmp_path: Path, number: signal.Signals) -> None:
+    with running(tmp_path / "world", "--seed", "7") as (sandbox, told):
+        with urllib.request.urlopen(told["endpoint"] + "/sandbox/stats", timeout=10) as reply:
+            assert json.load(reply)["seed"] == 7
+        assert told["environment"]["NOTION_API_URL"] == told["endpoint"]
+        sandbox.send_signal(number)
+        _, errors = sandbox.communicate(timeout=20)
+        assert (sandbox.returncode, errors) == (0, b"")
+
+
+def test_what_cannot_be_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
+    """A folder in use is a refusal, a taken port a failure, an address elsewhere bad usage."""
+    with running(tmp_path / "world") as (_, told):
+        code, text = refused(tmp_path / "world", "--port", "0")
+        assert (code, "world" in text) == (3, True)
+        port = told["endpoint"].rpartition(":")[2]
+        code, text = refused(tmp_path / "other", "--port", port)
+        assert (code, "--port" in text) == (1, True)
+    code, text = refused(tmp_path / "third", "--events-url", "http://192.0.2.1/")
+    assert (code, "this machine only" in text) == (2, True)
+    (tmp_path / "file").touch()
+    code, text = refused(tmp_path / "file", "--port", "0")
+    assert (code, "--dir" in text) == (1, True)
