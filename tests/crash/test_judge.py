@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import pytest
 
 from tests.crash.judge import judge, judge_world
 from tests.crash.power import _unsynced
-from tests.crash.world import Process, World, opened, until
+from tests.crash.world import Running, World, opened, until
 
 PEOPLE = ["a", "b", "c", "d"]
 BOOKS = {"planned": 4, "sent": 2, "failed": 1, "in_doubt": 1}
@@ -78,7 +80,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield world
 
 
-def broken(world: World, rule: str, **settings: str) -> Process:
+def broken(world: World, rule: str, **settings: str) -> Running:
     return world.worker(program=[sys.executable, "-m", "tests.crash.broken", rule], **settings)
 
 
@@ -94,12 +96,26 @@ def test_a_claim_that_is_not_durable_is_found_out(world: World) -> None:
     assert judge_world(world).duplicates
 
 
+def stopped_in_mid_send(world: World, worker: Running) -> bool:
+    """Stop it, unless it is writing just now: SQLite would let nobody else write as long as it is stopped."""
+    worker.signal(signal.SIGSTOP)
+    file = world.database_url.removeprefix("sqlite:///")
+    try:
+        with closing(sqlite3.connect(file, timeout=0.1)) as database:
+            database.execute("BEGIN IMMEDIATE")
+        if world.eye.sending_of(worker.pid):
+            return True
+    except sqlite3.OperationalError:
+        pass
+    worker.signal(signal.SIGCONT)
+    return False
+
+
 def test_a_lease_taken_for_death_is_found_out(world: World) -> None:
     """The stopped worker's letters had been accepted; it just had no time to say so."""
     stopped = broken(world, "a-lease-proves-death")
     until(lambda: accepted(world, 20), 20, "letters are accepted")
-    until(lambda: world.eye.sending_of(stopped.pid), 10, "letters are sending")
-    stopped.signal(signal.SIGSTOP)
+    until(lambda: stopped_in_mid_send(world, stopped), 10, "it stops with letters sending")
     other = broken(world, "a-lease-proves-death", BURY_INTERVAL_SECONDS="0.2")
     until(lambda: accepted(world, 150), 20, "the other has sent the rest")
     stopped.signal(signal.SIGCONT)

@@ -3,38 +3,51 @@
 from __future__ import annotations
 
 import os
-from random import Random, SystemRandom
+from collections.abc import Iterator
+from contextlib import closing
+from random import SystemRandom
 
 import pytest
 
-from tests.crash.databases import Databases, databases_on
-from tests.crash.runs import play
-from tests.crash.scenes import UNTIDY_EVENTS, Fault, Stage, kill_at_failpoints, kill_in_recovery, random_kill
+from tests.crash.databases import Databases, databases_on, sqlite_databases
+from tests.crash.faults import Fault
+from tests.crash.nursery import Nursery
+from tests.crash.runs import House, play
+from tests.crash.scenes import UNTIDY_EVENTS, Stage, kill_at_failpoints, kill_in_recovery, race, random_kill
 from tests.postgres import PostgresServer
 
 KILLS = 20
 
 
+@pytest.fixture
+def nursery() -> Iterator[Nursery]:
+    with closing(Nursery()) as nursery:
+        yield nursery
+
+
 def a_bit_of_all(stage: Stage) -> None:
     stage.world.sandbox.faults(events=UNTIDY_EVENTS)
     total = stage.wanted
-    for scene, part in ((random_kill, 0.4), (kill_in_recovery, 0.5), (kill_at_failpoints, 1.0)):
+    parts = ((random_kill, 0.25), (kill_in_recovery, 0.4), (race(2), 0.5), (kill_at_failpoints, 1.0))
+    for scene, part in parts:
         stage.wanted = round(total * part)
         scene(stage)
 
 
-def crash(databases: Databases) -> None:
+def crash(databases: Databases, nursery: Nursery) -> None:
     seed = int(os.environ.get("SEED", SystemRandom().randrange(2**31)))
-    row = play(Fault("a bit of all", a_bit_of_all, 1.0), KILLS, databases, Random(seed))
+    fault = Fault("a bit of all", a_bit_of_all, 1.0, people=16)
+    row = play(fault, House(databases, nursery, seed), kills=KILLS)
     assert row.clean, f"seed {seed}: {row}"
     assert row.kills >= KILLS, f"seed {seed}: only {row.kills} kills landed"
 
 
 @pytest.mark.xdist_group("crash-sqlite")
-def test_twenty_kills_on_sqlite() -> None:
-    crash(Databases(lambda directory: f"sqlite:///{directory}/disk/sendonce.db", None))
+def test_twenty_kills_on_sqlite(nursery: Nursery) -> None:
+    with sqlite_databases() as databases:
+        crash(databases, nursery)
 
 
 @pytest.mark.xdist_group("crash-postgres")
-def test_twenty_kills_on_postgres(postgres_server: PostgresServer) -> None:
-    crash(databases_on(postgres_server))
+def test_twenty_kills_on_postgres(postgres_server: PostgresServer, nursery: Nursery) -> None:
+    crash(databases_on(postgres_server), nursery)

@@ -18,7 +18,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import sqlalchemy as sa
 
@@ -27,10 +27,12 @@ from sendonce.adapters.stores.sql.store import open_store
 from sendonce.domain.addresses import parse_address
 from sendonce.domain.mailouts import NewMailout
 from sendonce.domain.subscribers import DEFAULT_TENANT, NewSubscriber
+from tests.crash.nursery import Nursery
 
 ROOT = Path(__file__).parents[2]
 CONNECTIONS = 4
-QUIET = 2.0
+QUIET = 3.0
+PROGRAM = (sys.executable, "-m", "sendonce")
 LETTER = "---\nsubject: Hello {{ name }}\n---\n\nDear {{ name }}, this letter comes once.\n"
 
 
@@ -50,15 +52,25 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-class Process:
+class Child(Protocol):
+    """What is needed of ``subprocess.Popen``."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+    def send_signal(self, number: int, /) -> None: ...
+
+
+class Running:
     """A child whose output goes to a file, and which is not left behind."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path, cwd: Path) -> None:
+    def __init__(self, child: Child, log: Path) -> None:
         self.log = log
-        with log.open("ab") as output:
-            self._child = subprocess.Popen(
-                command, env=dict(environment), cwd=cwd, stdout=output, stderr=output
-            )
+        self._child = child
 
     @property
     def pid(self) -> int:
@@ -68,11 +80,15 @@ class Process:
     def running(self) -> bool:
         return self._child.poll() is None
 
+    @property
+    def was_killed(self) -> bool:
+        return self._child.poll() == -signal.SIGKILL
+
     def signal(self, number: int) -> None:
         self._child.send_signal(number)
 
     def kill(self) -> None:
-        self._child.kill()
+        self._child.send_signal(signal.SIGKILL)
         self._child.wait()
 
     def wait(self, seconds: float = 20.0) -> int:
@@ -82,7 +98,7 @@ class Process:
         """SIGTERM, and the exit code."""
         if self.running:
             self._child.send_signal(signal.SIGCONT)
-            self._child.terminate()
+            self._child.send_signal(signal.SIGTERM)
         return self._child.wait(seconds)
 
     def lines(self) -> list[dict[str, Any]]:
@@ -92,6 +108,16 @@ class Process:
             if line.startswith(b"{"):
                 logged.append(json.loads(line))
         return logged
+
+
+class Process(Running):
+    """Such a child, started here."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path, cwd: Path) -> None:
+        with log.open("ab") as output:
+            super().__init__(
+                subprocess.Popen(command, env=dict(environment), cwd=cwd, stdout=output, stderr=output), log
+            )
 
 
 class SandboxSes:
@@ -143,7 +169,14 @@ class Eye:
     """Looks into the database without going through the program."""
 
     def __init__(self, url: str) -> None:
-        self._engine = sa.create_engine(url, poolclass=sa.pool.NullPool)
+        # One connection, kept: it is asked a hundred times a second, and a server may be restarted under it.
+        self._engine = sa.create_engine(
+            url, poolclass=sa.pool.QueuePool, isolation_level="AUTOCOMMIT", pool_pre_ping=True
+        )
+
+    def let_go(self) -> None:
+        """Close the database until it is looked at again."""
+        self._engine.dispose()
 
     def rows(self, query: str, **values: Any) -> list[Any]:
         with self._engine.connect() as connection:
@@ -177,9 +210,15 @@ class World:
     """
 
     def __init__(
-        self, directory: Path, database_url: str, flags: Sequence[str] = (), **settings: str
+        self,
+        directory: Path,
+        database_url: str,
+        flags: Sequence[str] = (),
+        nursery: Nursery | None = None,
+        **settings: str,
     ) -> None:
         self.directory = directory
+        self._nursery = nursery
         self.disk = directory / "disk"
         self.disk.mkdir(parents=True, exist_ok=True)
         self.database_url = database_url
@@ -212,30 +251,43 @@ class World:
         # Nobody listens yet, and a courier that knocks in vain takes time from the sandbox.
         self.sandbox.ask("pause_events", {}, "POST")
         self.eye = Eye(database_url)
-        self.service: Process | None = None
-        self.workers: list[Process] = []
+        self.service: Running | None = None
+        self.workers: list[Running] = []
         self.recipients: set[str] = set()
         self.mailout = ""
 
     # -- the command line ----------------------------------------------------------------------
 
-    def start(self, *arguments: str, program: Sequence[str] = (), **settings: str) -> Process:
+    def start(self, *arguments: str, program: Sequence[str] = (), **settings: str) -> Running:
+        """A command that goes on; from the nursery if there is one and no other ``program`` is named."""
         log = self.directory / f"{arguments[0]}-{len(self.workers)}.log"
-        command = [*(program or [sys.executable, "-m", "sendonce"]), *arguments]
-        return Process(command, {**self.environment, **settings}, log, self.directory)
+        environment = {**self.environment, **settings}
+        if self._nursery is not None and not program:
+            forked = self._nursery.start(arguments, environment, self.directory, output=log, errors=log)
+            return Running(forked, log)
+        return Process([*(program or PROGRAM), *arguments], environment, log, self.directory)
 
     def run(self, *arguments: str, expect: int = 0, **settings: str) -> str:
         """A command to its end: what it printed (its complaint, if it is expected to fail)."""
-        done = subprocess.run(
-            [sys.executable, "-m", "sendonce", *arguments],
-            env={**self.environment, **settings},
-            cwd=self.directory,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert done.returncode == expect, f"{arguments} ended with {done.returncode}: {done.stderr}"
-        return done.stdout if expect == 0 else done.stderr
+        printed, complaint = self.directory / "printed", self.directory / "complaint"
+        environment = {**self.environment, **settings}
+        for file in (printed, complaint):
+            file.unlink(missing_ok=True)
+        if self._nursery is not None:
+            forked = self._nursery.start(arguments, environment, self.directory, printed, complaint)
+            code = forked.wait(120)
+        else:
+            with printed.open("wb") as output, complaint.open("wb") as errors:
+                code = subprocess.run(
+                    [*PROGRAM, *arguments],
+                    env=environment,
+                    cwd=self.directory,
+                    stdout=output,
+                    stderr=errors,
+                    timeout=120,
+                ).returncode
+        assert code == expect, f"{arguments} ended with {code}: …{complaint.read_text()[-500:]}"
+        return (printed if expect == 0 else complaint).read_text()
 
     def ask(self, *arguments: str) -> Any:
         return json.loads(self.run(*arguments, "--json"))
@@ -276,11 +328,17 @@ class World:
             assert progress.finished
         return [row.id for row in self.eye.rows("SELECT id FROM message_jobs ORDER BY id")]
 
-    def serve(self) -> Process:
+    def serve(self) -> Running:
         self.service = self.start("serve", "--no-worker")
         until(self._answers, 20, "the service answers")
         self.sandbox.ask("resume_events", {}, "POST")
         return self.service
+
+    def stop_serving(self) -> None:
+        """Events wait at the provider, as in a queue, until somebody serves again."""
+        self.sandbox.ask("pause_events", {}, "POST")
+        if self.service is not None:
+            self.service.end()
 
     def _answers(self) -> bool:
         try:
@@ -289,12 +347,12 @@ class World:
         except OSError:
             return False
 
-    def worker(self, *arguments: str, program: Sequence[str] = (), **settings: str) -> Process:
+    def worker(self, *arguments: str, program: Sequence[str] = (), **settings: str) -> Running:
         started = self.start("worker", *arguments, program=program, **settings)
         self.workers.append(started)
         return started
 
-    def registered(self, worker: Process) -> bool:
+    def registered(self, worker: Running) -> bool:
         assert worker.running, f"the worker ended: {worker.log.read_text()[-2000:]}"
         return self.eye.number("SELECT count(*) FROM workers WHERE pid = :pid", pid=worker.pid) > 0
 
@@ -310,7 +368,7 @@ class World:
             if each.running:
                 each.end()
 
-    def _over(self, worker: Process) -> bool:
+    def _over(self, worker: Running) -> bool:
         assert worker.running, f"the last worker died: {worker.log.read_text()[-2000:]}"
         time.sleep(0.1)
         left = "SELECT count(*) FROM message_jobs WHERE state IN ('scheduled', 'sending', 'in_doubt')"
@@ -326,6 +384,7 @@ class World:
             if process.running:
                 process.kill()
         self.sandbox.stop()
+        self.eye.let_go()
 
 
 @contextmanager

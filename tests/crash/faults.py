@@ -1,0 +1,60 @@
+"""The list of faults: which scene, how much of the kills, and how much doubt the design allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sendonce.domain.failpoints import NAMES
+from tests.crash import scenes
+from tests.crash.power import power_loss
+from tests.crash.scenes import Scene
+from tests.crash.world import CONNECTIONS
+
+
+@dataclass(frozen=True)
+class Fault:
+    name: str
+    scene: Scene
+    share: float = 0.0
+    """Its part of all the kills that were asked for; 0 for a scene that does not count kills."""
+    people: int = 12
+    """Letters for each kill; a scene without kills has 400."""
+    bound: int = CONNECTIONS
+    """In doubt at most by one death."""
+    failpoints: tuple[str, ...] = ()
+    """The points that the scene is to strike, each of them."""
+    alone: bool = False
+    """Whether it troubles every world that shares its database server."""
+    small_disk: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+FAULTS = (
+    Fault("SIGKILL at random", scenes.random_kill, 0.33, people=14),
+    Fault(
+        "SIGKILL at each failpoint",
+        scenes.kill_at_failpoints,
+        0.2,
+        people=16,
+        failpoints=tuple(name for name in NAMES if name not in scenes.BURIAL_POINTS),
+    ),
+    Fault("SIGKILL again in recovery", scenes.kill_in_recovery, 0.1, failpoints=scenes.BURIAL_POINTS),
+    Fault("two workers racing", scenes.race(2), 0.08, people=16),
+    Fault("three workers racing", scenes.race(3), 0.08, people=18),
+    Fault("events twice, shuffled, late", scenes.untidy_events, 0.06),
+    Fault("replies lost after acceptance", scenes.lost_replies, 0.08),
+    Fault(
+        "events with nobody to take them",
+        scenes.deaf_service,
+        0.01,
+        people=40,
+        settings={"IN_DOUBT_QUIET_SECONDS": str(scenes.DEAF_QUIET)},
+    ),
+    Fault("SIGSTOP, then SIGCONT", scenes.stop_and_continue),
+    Fault("database restarted", scenes.restart_database, alone=True),
+    Fault("clock jumped", scenes.clock_jump),
+    Fault("disk full", scenes.full_disk, small_disk=True),
+    # A power cut leaves nothing to believe: two claim groups are the bound.
+    Fault("power lost", power_loss, 0.06, people=30, bound=2 * 50, alone=True),
+)
