@@ -7,6 +7,7 @@ inside, and planning, process start and sign-off are outside.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import sys
 from collections.abc import Iterator, Mapping
@@ -92,6 +93,7 @@ class Installation:
 
     def send(self, mailout_id: str, expected: int, workers: int = 1) -> Sent:
         """Let workers carry out a mailout until nothing is due; the rows must agree with ``expected``."""
+        os.sync()  # what planning left for the disk to write is not the sending's
         children = [self.started("worker", "--until-idle", "--name", f"w{n}") for n in range(workers)]
         ends = [child.wait() for child in children]
         first, last, count = self.query(_SPAN, mailout_id)
