@@ -79,7 +79,8 @@ class Settings:
         "SES console: Account dashboard, Maximum send rate.")
     concurrency: int = setting("sending", whole(1, 1000), 1,
         "Connections to the provider; as many letters can be in doubt after a crash.")
-    batch_size: int = setting("sending", whole(1, 10_000), 50, "The most letters that are claimed at a time.")
+    batch_size: int = setting("sending", whole(1, 10_000), 50,
+        "The most letters of a group. At most two groups are claimed at a time.")
     max_tries: int = setting("sending", whole(1, 1000), 6,
         "How often a letter is tried that the provider puts off, before it is dead.")
     retry_base_seconds: float = setting("sending", kinds.seconds(zero=True), 60.0,

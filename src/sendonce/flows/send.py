@@ -1,6 +1,6 @@
 """The engine: claim, build, send, settle, with the ledger always a step ahead of the wire.
 
-    ledger thread   │ settle k, claim k+2 (one commit) │ settle k+1, claim k+3 │ …
+    ledger          │ settle k, claim k+2 (one commit) │ settle k+1, claim k+3 │ …
     connections     │ group k+1 on the wire …          │ group k+2 …           │ …
 
 The sender is the ``Feed`` that a transport's connections draw from. At most two groups are claimed
@@ -41,6 +41,9 @@ FLUSH_AFTER = 0.2
 LOG_EVERY = 1.0
 JOURNAL_REST = 5.0
 LEASE_LOST_REST = 2.0
+# A commit that takes no longer is not worth a thread: the thread's way back to a busy loop takes longer, and
+# connections run dry meanwhile.
+QUICK_COMMIT = 0.002
 RELEASED = Deferred("released", "claimed, but it never left", retry_after=0.0, throttle=True)
 UNJOURNALED = Deferred("no_journal", "the wire journal cannot be written", JOURNAL_REST, throttle=True)
 
@@ -129,6 +132,7 @@ class Sender:
         self._drain_ends = float("inf")
         self._throttles = 0
         self._highest_claim = 0
+        self._commit_seconds = QUICK_COMMIT  # until it is measured, it may be slow
         self._batches = _Batches()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ledger")
         self.idle = asyncio.Event()
@@ -342,13 +346,14 @@ class Sender:
             await asyncio.wait_for(self._books_due.wait(), FLUSH_AFTER if waiting else IDLE_POLL)
 
     def _next_claim(self) -> ClaimRequest | None:
-        """The next group, unless two are out already or nothing could leave within half a second."""
+        """What makes it two groups again, unless that is less than one or nothing could leave within half
+        a second. Only to replace what was settled would let the number in hand fall, and never rise."""
         if self._closing or not self._may_claim() or self._wait(time.monotonic()) > STALE_AFTER / 2:
             return None
-        group, room = self._group, self._room()
-        if room < group and self._busy():
+        room = self._room()
+        if room < self._group and self._busy():
             return None
-        return ClaimRequest(self._worker_id, uuid.uuid4().hex, min(group, max(room, 1)))
+        return ClaimRequest(self._worker_id, uuid.uuid4().hex, max(room, 1))
 
     def _room(self) -> int:
         """How many more jobs make two groups of those claimed; what is settled now counts no more."""
@@ -399,9 +404,11 @@ class Sender:
                 pause = min(pause * 2, 5.0)
 
     async def _commit(self, settlements: list[Settlement], claim: ClaimRequest | None) -> Turn:
-        """The commit is in a thread, for it waits for a disk; the work before it too where that may wait."""
+        """Where it has to be waited for, in a thread: for a server, for another writer, for a slow disk."""
         failpoint("settle-before")
         begun = self._ledger.begin_turn(settlements, claim)
+        if begun is not None and self._commit_seconds < QUICK_COMMIT:
+            return self._finish_turn(begun, settlements, claim)
         return await asyncio.get_running_loop().run_in_executor(
             self._thread, self._finish_turn, begun, settlements, claim
         )
@@ -409,7 +416,9 @@ class Sender:
     def _finish_turn(
         self, begun: BegunTurn | None, settlements: list[Settlement], claim: ClaimRequest | None
     ) -> Turn:
+        began = time.monotonic()
         turn = begun.commit() if begun is not None else self._ledger.turn(settlements, claim)
+        self._commit_seconds += 0.3 * (time.monotonic() - began - self._commit_seconds)
         failpoint("settle-after")
         if turn.claimed:
             self._note_claim(turn.claim_seq)
