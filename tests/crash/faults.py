@@ -18,6 +18,7 @@ class Fault:
     scene: Scene
     share: float = 0.0
     """Its part of all the kills that were asked for; 0 for a scene that does not count kills."""
+    kills_a_world: int = 40
     people: int = 12
     """Letters for each kill; a scene without kills has 400."""
     bound: int = CONNECTIONS
@@ -48,6 +49,7 @@ FAULTS = (
         "events with nobody to take them",
         scenes.deaf_service,
         0.01,
+        kills_a_world=3,
         people=40,
         settings={"IN_DOUBT_QUIET_SECONDS": str(scenes.DEAF_QUIET)},
     ),

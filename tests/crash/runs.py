@@ -23,7 +23,6 @@ from tests.crash.scenes import EVERYDAY, NotHere, Stage
 from tests.crash.world import World, opened
 from tests.postgres import quick_folder
 
-KILLS_A_WORLD = 40
 # A scene that kills nobody is played once, and once more for so many kills that were asked for.
 KILLS_A_RUN = 500
 PEOPLE_WITHOUT_KILLS = 400
@@ -84,7 +83,7 @@ def play(fault: Fault, house: House, kills: int = 0, runs: int = 1) -> Row:
     """So many worlds, and then as many as it takes for so many kills, within reason."""
     row = Row(fault.name)
     jobs = 1 if fault.alone else house.jobs
-    most_runs = max(runs, 2 * ceil(kills / KILLS_A_WORLD) + 3)
+    most_runs = max(runs, 2 * ceil(kills / fault.kills_a_world) + 3)
     under_way: dict[Future[Row], int] = {}
     opened_so_far = 0
     with ThreadPoolExecutor(jobs) as pool:
@@ -92,7 +91,7 @@ def play(fault: Fault, house: House, kills: int = 0, runs: int = 1) -> Row:
             missing = kills - row.kills - sum(under_way.values())
             more = (missing > 0 or opened_so_far < runs) and opened_so_far < most_runs and not row.note
             if more and len(under_way) < jobs:
-                wanted = min(max(missing, 1), KILLS_A_WORLD)
+                wanted = min(max(missing, 1), fault.kills_a_world)
                 dice = Random(f"{house.seed} {fault.name} {opened_so_far}")
                 under_way[pool.submit(_play_once, fault, wanted, house, dice)] = wanted
                 opened_so_far += 1

@@ -225,7 +225,7 @@ def deaf_service(stage: Stage) -> None:
     meanwhile, and when it is back some come only after others have shown that the route works."""
     world = stage.world
     while not stage.done:
-        worker, following = world.worker(), world.worker()
+        worker = world.worker()
         if stage.sending(worker):
             stage.linger(0.2)
         assert world.service is not None
@@ -233,7 +233,6 @@ def deaf_service(stage: Stage) -> None:
         stage.kill(worker)
         time.sleep(DEAF_QUIET + 1.0)
         world.serve()
-        following.kill()
 
 
 def _kill_again_and_again(stage: Stage) -> None:
