@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from sendonce.domain.addresses import Address
 from sendonce.domain.event_route import RouteWatch
 from sendonce.domain.events import DeliveryEvent, EventKind, EventVerdict
-from sendonce.domain.jobs import Books, ClaimRequest, Doubt, Job, JobState, Settlement, Turn
+from sendonce.domain.jobs import BEFORE_ALL, Books, ClaimRequest, Doubt, Job, JobState, Settlement, Turn
 from sendonce.domain.letters import Letter
 from sendonce.domain.mailouts import FetchedLetter, Mailout, MailoutStatus, NewMailout, PlanProgress
 from sendonce.domain.outcomes import Outcome
@@ -82,7 +82,8 @@ class Ledger(Protocol):
     def fence(self, transport: str, claimed_before: datetime, proof: str) -> int:
         """sending → in_doubt, with a death proof, for what was claimed (and signed) before a time."""
 
-    def doubts(self, transport: str, limit: int) -> Sequence[Doubt]: ...
+    def doubts(self, transport: str, limit: int, *, after: str = BEFORE_ALL) -> Sequence[Doubt]:
+        """Jobs in doubt with a death proof, in the order of their ids, from behind ``after`` on."""
 
     def prove_absence(self, refs: Sequence[JobRef], proof: str) -> int:
         """in_doubt → scheduled (or skipped, if cancelled) where the death proof is there too."""

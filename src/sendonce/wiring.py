@@ -192,6 +192,7 @@ def make_worker(settings: Settings, store: Store, meter: Meter, name: str = "") 
         retry=RetryPolicy(settings.max_tries, settings.retry_base_seconds, settings.retry_max_seconds),
         doubts=DoubtPolicy(
             quiet=timedelta(seconds=settings.in_doubt_quiet_seconds),
+            push_patience=timedelta(seconds=settings.sns_retry_seconds),
             signature_window=timedelta(seconds=settings.ses_signature_window_seconds),
             canary_sender=settings.sender if settings.doubt_canary else None,
         ),

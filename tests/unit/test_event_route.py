@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sendonce.adapters.stores.memory import MemoryStore
-from sendonce.domain.event_route import PUSH_PATIENCE, SILENT_AFTER, Receiver, RouteWatch, watch
+from sendonce.domain.event_route import SILENT_AFTER, Receiver, RouteWatch, watch
 from sendonce.domain.jobs import JobState
 from sendonce.domain.outcomes import Accepted, Outcome
 from sendonce.flows.resolve_doubts import DoubtPolicy, DoubtResolver
@@ -33,20 +33,24 @@ def receiver(since: float, seen: float, *, durable: bool = False) -> Receiver:
 
 
 @pytest.mark.parametrize(
-    ("receivers", "stretch"),
+    ("receivers", "stretches"),
     [
-        ([], None),
-        ([receiver(90, 3)], None),  # it fell silent
-        ([receiver(90, 0)], RouteWatch(ago(90), None, durable=False)),
-        ([receiver(90, 9), receiver(10, 0)], RouteWatch(ago(90), None, durable=False)),  # one took over
-        ([receiver(90, 11), receiver(10, 0)], RouteWatch(ago(10), timedelta(minutes=1), durable=False)),
-        ([receiver(9, 0.5), receiver(0.4, 0)], RouteWatch(ago(0.4), timedelta(seconds=6), durable=False)),
-        ([receiver(90, 0, durable=True)], RouteWatch(ago(90), None, durable=True)),
-        ([receiver(9, 0, durable=True), receiver(8, 0)], RouteWatch(ago(9), None, durable=False)),
+        ([receiver(90, 0)], [receiver(90, 0)]),
+        ([receiver(90, 9), receiver(10, 0)], [receiver(90, 0)]),  # one took over
+        ([receiver(90, 11), receiver(10, 0)], [receiver(90, 11), receiver(10, 0)]),
+        ([receiver(0.4, 0), receiver(9, 0.5)], [receiver(9, 0.5), receiver(0.4, 0)]),  # six seconds away
+        ([receiver(90, 0), receiver(50, 40)], [receiver(90, 0)]),
+        ([receiver(9, 0, durable=True), receiver(8, 0)], [receiver(9, 0)]),
+        ([receiver(9, 0, durable=True), receiver(8, 1, durable=True)], [receiver(9, 0, durable=True)]),
     ],
 )
-def test_the_stretch_that_lasts_till_now(receivers: list[Receiver], stretch: RouteWatch | None) -> None:
-    assert watch(receivers, NOW) == stretch
+def test_receivers_that_overlap_are_one_stretch(receivers: list[Receiver], stretches: list[Receiver]) -> None:
+    assert watch(receivers, NOW) == RouteWatch(tuple(stretches))
+
+
+@pytest.mark.parametrize("receivers", [[], [receiver(90, 3)]])
+def test_nobody_receives(receivers: list[Receiver]) -> None:
+    assert watch(receivers, NOW) is None
 
 
 _RECEIVERS = st.lists(
@@ -58,28 +62,42 @@ _RECEIVERS = st.lists(
 
 
 @given(_RECEIVERS)
-def test_in_every_moment_of_the_stretch_somebody_received(receivers: list[Receiver]) -> None:
+def test_in_every_moment_of_the_stretches_somebody_received_and_in_no_other(
+    receivers: list[Receiver],
+) -> None:
     found = watch(receivers, NOW)
     if found is None:
         assert all(NOW - each.seen > SILENT_AFTER for each in receivers)
         return
-    last_seen = max(each.seen for each in receivers)
-    moment = found.since
-    while moment <= last_seen:
-        assert any(each.since <= moment <= each.seen for each in receivers)
-        moment += timedelta(seconds=6)
-    before = found.since - timedelta(milliseconds=1)
-    assert not any(each.since <= before <= each.seen for each in receivers)
+    for tenths in range(201):
+        moment = ago(tenths / 10)
+        inside = any(each.since <= moment <= each.seen for each in found.stretches)
+        assert inside == any(each.since <= moment <= each.seen for each in receivers)
 
 
-def test_what_a_break_may_have_lost() -> None:
-    """SNS tries again for an hour; a queue keeps for days; a letter claimed since cannot be missed."""
-    short, long = RouteWatch(ago(10), PUSH_PATIENCE, durable=False), PUSH_PATIENCE + timedelta(seconds=1)
-    assert not short.may_have_missed(ago(20))
-    assert RouteWatch(ago(10), long, durable=False).may_have_missed(ago(20))
-    assert RouteWatch(ago(10), None, durable=False).may_have_missed(ago(20))
-    assert not RouteWatch(ago(10), long, durable=False).may_have_missed(ago(10))
-    assert not RouteWatch(ago(10), long, durable=True).may_have_missed(ago(20))
+PATIENCE = timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    ("receivers", "claimed", "missed"),
+    [
+        ([receiver(90, 0)], 60, False),
+        ([receiver(90, 0)], 91, True),  # nobody had ever received
+        ([receiver(90, 0, durable=True)], 91, True),  # and a queue that is made later has no earlier events
+        ([receiver(90, 11), receiver(10, 0)], 60, False),  # the provider has tried again
+        ([receiver(90, 12), receiver(10, 0)], 60, True),
+        ([receiver(90, 12), receiver(10, 0)], 10, False),  # claimed since
+        ([receiver(90, 60), receiver(50, 10.2), receiver(10, 0)], 70, True),  # the long break is not the last
+        ([receiver(90, 60.6), receiver(60, 30.6), receiver(30, 0)], 70, True),  # together they are too long
+        ([receiver(90, 60, durable=True), receiver(50, 0, durable=True)], 70, False),
+        ([receiver(9000, 8000, durable=True), receiver(50, 0, durable=True)], 8500, True),  # 5 days
+        ([receiver(90, 60), receiver(50, 0, durable=True)], 70, True),  # pushed in vain, then queued
+    ],
+)
+def test_what_breaks_may_have_lost(receivers: list[Receiver], claimed: float, missed: bool) -> None:
+    found = watch(receivers, NOW)
+    assert found is not None
+    assert found.may_have_missed(ago(claimed), PATIENCE) == missed
 
 
 # -- what follows for a doubt ----------------------------------------------------------------------
@@ -122,7 +140,7 @@ class World:
         self.store.event_route.attend(receiver, durable=False)
 
     def resolve(self) -> JobState:
-        policy = DoubtPolicy(QUIET, timedelta(minutes=20), "news@example.com")
+        policy = DoubtPolicy(QUIET, timedelta(minutes=28), timedelta(minutes=20), "news@example.com")
         asyncio.run(DoubtResolver(self.store, self, policy, lambda: "canary").run())
         return self.stage.state(self.job)
 
@@ -162,5 +180,19 @@ def test_a_break_in_which_events_may_be_lost_leaves_the_doubt_to_a_person() -> N
     world.listen("one", 1)
     world.doubt()
     world.wait(31)
-    world.listen("two", 600)
+    world.listen("two", 60)
+    world.wait(0.1)
+    world.listen("three", 60)  # a short break does not hide the long one
     assert world.resolve() == JobState.IN_DOUBT
+
+
+def test_doubts_that_wait_for_a_person_do_not_hide_those_behind_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sendonce.flows.resolve_doubts.MOST_AT_ONCE", 1)
+    world = World()
+    world.doubt()  # before anybody received
+    first = world.job
+    world.listen("one", 1)
+    world.doubt()
+    world.listen("one", 32)
+    assert world.resolve() == JobState.SCHEDULED
+    assert world.stage.state(first) == JobState.IN_DOUBT

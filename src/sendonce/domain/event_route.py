@@ -1,13 +1,12 @@
-"""How long the provider's events have been received without a break.
+"""How long the provider's events have been received without a break, and what breaks may have lost.
 
 A missing event proves nothing about a time in which nobody could have received it. Whoever receives
-events says so every few seconds; from these notes follow the unbroken stretch that lasts till now, and
-how long the break before it was.
+events says so every few seconds; from these notes follow the stretches in which somebody received.
 
     receiver 1   ├──────────┤                      seen last at the end of its line
     receiver 2                   ├────────────┤
     receiver 3                           ├─────────► now
-                            └gap─┘└─ since
+    stretches    ├──────────┤break├────────────────►
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ ATTEND_EVERY = 5.0
 SILENT_AFTER = timedelta(seconds=150)
 """A receiver that has not been heard of for so long does not receive. A queue is asked every 20 s, and a
 platform that sleeps between requests is woken once a minute."""
-PUSH_PATIENCE = timedelta(minutes=30)
-"""Breaks up to here lose nothing by push: Amazon SNS tries an HTTPS endpoint for an hour."""
+QUEUE_PATIENCE = timedelta(days=3)
+"""How long an unread queue is trusted to keep events: SQS does so for four days by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,31 +35,48 @@ class Receiver:
 
 @dataclass(frozen=True, slots=True)
 class RouteWatch:
-    """Events have been received since ``since``. ``gap`` is the break before; None: there was nobody."""
+    """The stretches in which events were received, the oldest first; the last one lasts till now."""
 
-    since: datetime
-    gap: timedelta | None
-    durable: bool
+    stretches: tuple[Receiver, ...]
 
-    def may_have_missed(self, moment: datetime) -> bool:
-        """Whether an event of ``moment`` or later can have been given up by the provider."""
-        if self.durable or self.since <= moment:
-            return False
-        return self.gap is None or self.gap > PUSH_PATIENCE
+    @property
+    def since(self) -> datetime:
+        return self.stretches[-1].since
+
+    def may_have_missed(self, moment: datetime, push_patience: timedelta) -> bool:
+        """Whether an event of ``moment`` or later can have been given up before anybody received it.
+
+        ``push_patience`` is for how long the provider keeps trying. All breaks since count together: an
+        event that is tried now and then may meet each of them. A queue helps if it was there before.
+        """
+        if moment < self.stretches[0].since:
+            return True  # nobody had ever received
+        pushed = queued = timedelta()
+        for before, after in zip(self.stretches, self.stretches[1:], strict=False):
+            if after.since <= moment:
+                continue
+            if before.durable and after.durable:
+                queued += after.since - before.seen
+            else:
+                pushed += after.since - before.seen
+        return pushed > push_patience or queued > QUEUE_PATIENCE
 
 
 def watch(receivers: Iterable[Receiver], now: datetime) -> RouteWatch | None:
-    """The stretch that lasts till ``now``; None if nobody receives.
+    """What the notes tell; None if nobody receives now.
 
     Two receivers make one stretch only where the earlier was seen after the later had begun: a service
-    that is started again was down in between, however short.
+    that is started again was down in between, however short. A stretch with a receiver that is not
+    durable is not durable.
     """
-    newest_first = sorted(receivers, key=lambda receiver: receiver.seen, reverse=True)
-    if not newest_first or now - newest_first[0].seen > SILENT_AFTER:
+    stretches: list[Receiver] = []
+    for receiver in sorted(receivers, key=lambda each: each.since):
+        last = stretches[-1] if stretches else None
+        if last is not None and receiver.since <= last.seen:
+            seen, durable = max(last.seen, receiver.seen), last.durable and receiver.durable
+            stretches[-1] = Receiver(last.since, seen, durable)
+        else:
+            stretches.append(receiver)
+    if not stretches or now - stretches[-1].seen > SILENT_AFTER:
         return None
-    since, durable = newest_first[0].since, newest_first[0].durable
-    for receiver in newest_first[1:]:
-        if receiver.seen < since:
-            return RouteWatch(since, since - receiver.seen, durable)
-        since, durable = min(since, receiver.since), durable and receiver.durable
-    return RouteWatch(since, None, durable)
+    return RouteWatch(tuple(stretches))

@@ -64,6 +64,9 @@ MOVES: dict[Move, tuple[frozenset[JobState], JobState]] = {
 }
 
 
+BEFORE_ALL = "00000000-0000-0000-0000-000000000000"
+"""An id that comes before every other."""
+
 ADOPTED_ATTEMPTS = 1_000_000
 """How far an adopted database moves the attempt numbers of its jobs in doubt.
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import uuid
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -24,6 +23,9 @@ from sendonce.ports import EventRoute, Events, Meter
 log = logging.getLogger(__name__)
 
 _SHOWN_BYTES = 2_000
+FULL_ROUND = 10
+"""As many messages as SQS gives at a time."""
+QUEUE = "queue"
 
 
 class EventQueue(Protocol):
@@ -57,7 +59,6 @@ class EventPuller:
         self._reader = reader
         self._events = events
         self._route = route
-        self._name = str(uuid.uuid4())
         self._meter = meter
 
     async def run_once(self) -> None:
@@ -75,13 +76,15 @@ class EventPuller:
     def _pull(self) -> bool:
         """One round; whether it brought something, so that there may be more."""
         messages = self._queue.receive()
-        self._route.attend(self._name, durable=True)
         done: list[QueuedMessage] = []
         try:
             done.extend(message for message in messages if self._see_to(message))
         finally:
             if done:
                 self._queue.remove(done)
+        if len(done) == len(messages) < FULL_ROUND:
+            # Only then the queue holds nothing that would speak for a letter in doubt.
+            self._route.attend(QUEUE, durable=True)
         return bool(done)
 
     def _see_to(self, message: QueuedMessage) -> bool:

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from sendonce.domain.event_route import RouteWatch
-from sendonce.domain.jobs import Doubt
+from sendonce.domain.jobs import BEFORE_ALL, Doubt
 from sendonce.domain.outcomes import Accepted, Outcome
 from sendonce.errors import Unavailable
 from sendonce.ports import Store
@@ -40,6 +40,7 @@ class Witness(Protocol):
 @dataclass(frozen=True, slots=True)
 class DoubtPolicy:
     quiet: timedelta
+    push_patience: timedelta
     signature_window: timedelta
     canary_sender: str | None
 
@@ -84,14 +85,23 @@ class DoubtResolver:
 
     def _look(self) -> tuple[Sequence[Doubt], list[Doubt]]:
         """The doubts, and those among them that are proven absent."""
-        doubts = self._store.ledger.doubts(self._witness.name, MOST_AT_ONCE)
+        doubts = self._all_doubts()
         route, now = self._store.event_route.watch(), self._store.ledger.now()
         if route is None:
             return doubts, []
         return doubts, [doubt for doubt in doubts if self._is_absent(doubt, route, now)]
 
+    def _all_doubts(self) -> list[Doubt]:
+        """All of them: some wait for a person, and must not hide those behind them."""
+        doubts: list[Doubt] = []
+        last = BEFORE_ALL
+        while page := self._store.ledger.doubts(self._witness.name, MOST_AT_ONCE, after=last):
+            doubts += page
+            last = page[-1].job_id
+        return doubts
+
     def _is_absent(self, doubt: Doubt, route: RouteWatch, now: datetime) -> bool:
-        if route.may_have_missed(doubt.claimed_at) or doubt.neighbours_silent:
+        if route.may_have_missed(doubt.claimed_at, self._policy.push_patience) or doubt.neighbours_silent:
             return False
         # While nobody received, the provider kept trying: its next try may be the one that tells.
         if now - max(doubt.death_proof_at, route.since) < self._policy.quiet:

@@ -338,6 +338,8 @@ class Sender:
             claimed = await self._turn(claim) if self._outcomes or claim else 0
             if not claimed or self._room() < self._group:
                 await self._wait_for_books()
+            else:
+                await asyncio.sleep(0)  # a turn that waits for nothing must not starve the loop
             self._books_due.clear()
 
     async def _wait_for_books(self) -> None:

@@ -11,6 +11,7 @@ from sendonce.adapters.stores.memory.state import JobRow, State
 from sendonce.domain.events import EventKind
 from sendonce.domain.jobs import (
     ADOPTED_ATTEMPTS,
+    BEFORE_ALL,
     ClaimedJob,
     ClaimRequest,
     Doubt,
@@ -180,12 +181,13 @@ class MemoryLedger:
         worker = self._state.workers.get(row.worker_id or "")
         return worker[0].transport if worker else None
 
-    def doubts(self, transport: str, limit: int) -> Sequence[Doubt]:
+    def doubts(self, transport: str, limit: int, *, after: str = BEFORE_ALL) -> Sequence[Doubt]:
         with self._state.transaction():
             doubted = [
                 row
                 for row in sorted(self._state.jobs.values(), key=lambda row: row.id)
-                if row.state == JobState.IN_DOUBT and row.death_proof and self._transport_of(row) == transport
+                if row.state == JobState.IN_DOUBT and row.death_proof and row.id > after
+                if self._transport_of(row) == transport
             ]
             return [self._describe(row, transport) for row in doubted[:limit]]
 

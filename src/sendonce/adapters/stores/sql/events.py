@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection, Row
 from sendonce.adapters.stores.schema import canaries, delivery_events, ledger, message_jobs
 from sendonce.adapters.stores.sql.arrows import accept, lock_job
 from sendonce.adapters.stores.sql.database import Database
-from sendonce.adapters.stores.sql.peppers import pepper_in_force
+from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
 from sendonce.adapters.stores.sql.rows import insert_for, new_id
 from sendonce.adapters.stores.sql.soft_bounces import SoftBounces
 from sendonce.adapters.stores.sql.suppressions import mark_subscriber, suppress
@@ -36,6 +36,7 @@ class SqlEvents:
 
     def record(self, event: DeliveryEvent) -> EventVerdict:
         with self._db.writing() as tx:
+            hold_pepper(self._db, tx)
             now = self._db.now(tx)
             row = self._job_of(tx, event)
             verdict = _judge(event, row)

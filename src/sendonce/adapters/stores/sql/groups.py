@@ -115,7 +115,7 @@ class PostgresGroups:
 
     def open(self, tx: Connection) -> Opening:
         rows = self._execute(tx, "open_turn").fetchall()
-        _, now, _, halted = rows[0]
+        _, now, _, halted, _ = rows[0]
         return Opening(now.astimezone(UTC), halted, [row[2] for row in rows if row[2] is not None])
 
     def settle(self, tx: Connection, accepted: Sequence[AcceptedLetter], now: datetime) -> set[JobRef]:

@@ -26,6 +26,7 @@ from sendonce.adapters.stores.sql.rows import insert_audit
 from sendonce.domain.failpoints import failpoint
 from sendonce.domain.jobs import (
     ADOPTED_ATTEMPTS,
+    BEFORE_ALL,
     MOVES,
     ClaimedJob,
     ClaimRequest,
@@ -234,11 +235,11 @@ class SqlLedger:
             )
             return tx.execute(update).rowcount
 
-    def doubts(self, transport: str, limit: int) -> Sequence[Doubt]:
+    def doubts(self, transport: str, limit: int, *, after: str = BEFORE_ALL) -> Sequence[Doubt]:
         query = (
             sa.select(JOBS.id, JOBS.attempt, JOBS.mailout_id, JOBS.claimed_at, JOBS.death_proof_at)
             .join(workers, workers.c.id == JOBS.worker_id)
-            .where(JOBS.state == "in_doubt", JOBS.death_proof.is_not(None))
+            .where(JOBS.state == "in_doubt", JOBS.death_proof.is_not(None), JOBS.id > after)
             .where(workers.c.transport == transport)
             .order_by(JOBS.id)
             .limit(limit)

@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import letters, mailouts, message_jobs, subscribers, suppressions
 from sendonce.adapters.stores.sql.database import Database
-from sendonce.adapters.stores.sql.peppers import pepper_in_force
+from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
 from sendonce.adapters.stores.sql.rows import insert_audit, insert_for, insert_outbox, new_id
 from sendonce.domain.addresses import parse_address, suppression_key
 from sendonce.domain.ids import time_ordered_ids
@@ -150,6 +150,7 @@ class SqlMailouts:
 
     def plan_chunk(self, mailout_id: str, planner: str, size: int) -> PlanProgress | None:
         with self._db.writing() as tx:
+            hold_pepper(self._db, tx)
             now = self._db.now(tx)
             mailout = self._take_planner_lease(tx, mailout_id, planner, now)
             if mailout is None:

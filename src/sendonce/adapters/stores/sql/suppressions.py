@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import message_jobs, subscribers, suppressions
 from sendonce.adapters.stores.sql.database import Database
-from sendonce.adapters.stores.sql.peppers import pepper_in_force
+from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
 from sendonce.adapters.stores.sql.rows import insert_audit
 from sendonce.domain.addresses import Address, suppression_key
 from sendonce.domain.privacy import is_erased
@@ -58,6 +58,7 @@ class SqlSuppressions:
 
     def unsubscribe(self, job_id: str) -> str | None:
         with self._db.writing() as tx:
+            hold_pepper(self._db, tx)
             job = _recipient(tx, job_id)
             if job is None:
                 return None
@@ -70,6 +71,7 @@ class SqlSuppressions:
 
     def resubscribe(self, job_id: str) -> str | None:
         with self._db.writing() as tx:
+            hold_pepper(self._db, tx)
             job = _recipient(tx, job_id)
             if job is None:
                 return None
