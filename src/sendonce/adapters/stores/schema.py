@@ -253,7 +253,6 @@ message_jobs = Table(
     ),
     Index(
         "message_jobs_in_doubt",
-        "mailout_id",
         "id",
         sqlite_where=text("state = 'in_doubt'"),
         postgresql_where=text("state = 'in_doubt'"),

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from sendonce.adapters.stores.schema import delivery_events, mailouts, message_jobs, suppressions
 from sendonce.adapters.stores.sql.database import Database
-from sendonce.adapters.stores.sql.rows import as_job
+from sendonce.adapters.stores.sql.rows import as_job, in_state
 from sendonce.domain.jobs import Books, Job, JobState
 from sendonce.domain.reports import ERROR_STATES, TROUBLES, RecipientOutcome
 
@@ -123,7 +123,8 @@ class SqlJobs:
         query = (
             sa.select(sa.func.min(JOBS.due_at, type_=JOBS.due_at.type))
             .join(mailouts, mailouts.c.id == JOBS.mailout_id)
-            .where(JOBS.state == "scheduled", mailouts.c.status == "sending", mailouts.c.phase == "running")
+            .where(in_state(JobState.SCHEDULED))
+            .where(mailouts.c.status == "sending", mailouts.c.phase == "running")
             .where(~mailouts.c.paused, ~mailouts.c.cancelled)
         )
         with self._db.reading() as tx:

@@ -22,7 +22,7 @@ from sendonce.adapters.stores.sql.arrows import (
 )
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.groups import Opening, groups_of
-from sendonce.adapters.stores.sql.rows import insert_audit
+from sendonce.adapters.stores.sql.rows import in_state, insert_audit
 from sendonce.domain.failpoints import failpoint
 from sendonce.domain.jobs import (
     ADOPTED_ATTEMPTS,
@@ -133,11 +133,10 @@ class SqlLedger:
                 JOBS.fields,
                 JOBS.claimed_at,
             )
-            .where(JOBS.state == "sending", JOBS.worker_id == claim.worker_id)
+            .where(in_state(JobState.SENDING), JOBS.worker_id == claim.worker_id)
             .where(JOBS.claim_token == claim.token)
-            .order_by(JOBS.id)
         )
-        return [ClaimedJob(*row) for row in tx.execute(query)]
+        return sorted(ClaimedJob(*row) for row in tx.execute(query))
 
     # -- settling ------------------------------------------------------------------------------
 
@@ -203,22 +202,23 @@ class SqlLedger:
     # -- the dead and the doubted --------------------------------------------------------------
 
     def sending_of(self, worker_id: str) -> Sequence[JobRef]:
-        query = sa.select(JOBS.id, JOBS.attempt).where(JOBS.state == "sending", JOBS.worker_id == worker_id)
+        query = sa.select(JOBS.id, JOBS.attempt).where(in_state(JobState.SENDING))
+        query = query.where(JOBS.worker_id == worker_id)
         with self._db.reading() as tx:
-            return [(row.id, row.attempt) for row in tx.execute(query.order_by(JOBS.id))]
+            return sorted((row.id, row.attempt) for row in tx.execute(query))
 
     def strays(self) -> Sequence[JobRef]:
         query = (
             sa.select(JOBS.id, JOBS.attempt)
             .join(workers, workers.c.id == JOBS.worker_id)
-            .where(JOBS.state == "sending", workers.c.ended_at.is_not(None))
+            .where(in_state(JobState.SENDING), workers.c.ended_at.is_not(None))
         )
         with self._db.reading() as tx:
-            return [(row.id, row.attempt) for row in tx.execute(query.order_by(JOBS.id))]
+            return sorted((row.id, row.attempt) for row in tx.execute(query))
 
     def oldest_claim(self) -> datetime | None:
         oldest = sa.select(sa.func.min(JOBS.claimed_at, type_=JOBS.claimed_at.type)).where(
-            JOBS.state == "sending"
+            in_state(JobState.SENDING)
         )
         with self._db.reading() as tx:
             return tx.execute(oldest).scalar_one_or_none()
@@ -229,7 +229,7 @@ class SqlLedger:
             now = self._db.now(tx)
             update = (
                 message_jobs.update()
-                .where(JOBS.state == "sending", JOBS.claimed_at < claimed_before)
+                .where(in_state(JobState.SENDING), JOBS.claimed_at < claimed_before)
                 .where(JOBS.worker_id.in_(of_transport))
                 .values(state=_DOUBTED, reason=proof, death_proof=proof, death_proof_at=now)
             )
@@ -239,7 +239,7 @@ class SqlLedger:
         query = (
             sa.select(JOBS.id, JOBS.attempt, JOBS.mailout_id, JOBS.claimed_at, JOBS.death_proof_at)
             .join(workers, workers.c.id == JOBS.worker_id)
-            .where(JOBS.state == "in_doubt", JOBS.death_proof.is_not(None), JOBS.id > after)
+            .where(in_state(JobState.IN_DOUBT), JOBS.death_proof.is_not(None), JOBS.id > after)
             .where(workers.c.transport == transport)
             .order_by(JOBS.id)
             .limit(limit)
@@ -374,7 +374,7 @@ class SqlLedger:
             "death_proof_at": None,
         }
         open_states = ["scheduled", "sending", "in_doubt"]
-        before = sa.select(sa.func.count()).where(JOBS.state == "in_doubt")
+        before = sa.select(sa.func.count()).where(in_state(JobState.IN_DOUBT))
         known = tx.execute(before).scalar_one()
         tx.execute(message_jobs.update().where(JOBS.state.in_(open_states)).values(changes))
         return int(tx.execute(before).scalar_one() - known)

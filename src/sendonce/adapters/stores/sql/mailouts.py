@@ -13,9 +13,10 @@ from sqlalchemy.engine import Connection, Row
 from sendonce.adapters.stores.schema import letters, mailouts, message_jobs, subscribers, suppressions
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
-from sendonce.adapters.stores.sql.rows import insert_audit, insert_for, insert_outbox, new_id
+from sendonce.adapters.stores.sql.rows import in_state, insert_audit, insert_for, insert_outbox, new_id
 from sendonce.domain.addresses import parse_address, suppression_key
 from sendonce.domain.ids import time_ordered_ids
+from sendonce.domain.jobs import JobState
 from sendonce.domain.letters import Letter
 from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout, Phase, PlanProgress
 from sendonce.domain.suppressions import EVERYBODY
@@ -283,11 +284,11 @@ class SqlMailouts:
             chosen = (
                 sa.select(J.id)
                 .join(mailouts, M.id == J.mailout_id)
-                .where(J.mailout_id == mailout_id, J.state == "scheduled", M.cancelled)
+                .where(J.mailout_id == mailout_id, in_state(JobState.SCHEDULED), M.cancelled)
                 .order_by(J.id)
                 .limit(size)
             )
-            update = message_jobs.update().where(J.id.in_(chosen), J.state == "scheduled")
+            update = message_jobs.update().where(J.id.in_(chosen), in_state(JobState.SCHEDULED))
             return tx.execute(update.values(state="skipped", reason="cancelled", settled_at=now)).rowcount
 
     def complete(self, mailout_id: str) -> MailoutStatus | None:
@@ -296,17 +297,17 @@ class SqlMailouts:
             # Lock first and look afterwards, in a statement of its own: a look from the lock's own
             # snapshot misses a job that another transaction has just made scheduled.
             tx.execute(sa.select(M.id).where(M.id == mailout_id).with_for_update(key_share=True))
-            open_jobs = sa.select(J.id).where(
-                J.mailout_id == mailout_id, J.state.in_(["scheduled", "sending"])
+            of_mailout = sa.select(J.id).where(J.mailout_id == mailout_id)
+            open_jobs = sa.or_(
+                *(of_mailout.where(in_state(s)).exists() for s in (JobState.SCHEDULED, JobState.SENDING))
             )
             # "failed" is a mailout that ended with nothing accepted, and nothing that may have been.
-            accepted = sa.select(J.id).where(J.mailout_id == mailout_id, J.state.in_(["sent", "in_doubt"]))
-            planned = sa.select(J.id).where(J.mailout_id == mailout_id)
-            lost = sa.or_(M.cancelled, planned.exists()) & ~accepted.exists()
+            accepted = of_mailout.where(J.state.in_(["sent", "in_doubt"]))
+            lost = sa.or_(M.cancelled, of_mailout.exists()) & ~accepted.exists()
             status = sa.case((lost, "failed"), else_="sent")
             update = (
                 mailouts.update()
-                .where(M.id == mailout_id, M.status == "sending", M.phase == "running", ~open_jobs.exists())
+                .where(M.id == mailout_id, M.status == "sending", M.phase == "running", ~open_jobs)
                 .values(status=status, phase="over", sent_at=now, updated_at=now)
                 .returning(M.status)
             )

@@ -6,9 +6,10 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
+import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import audit_log, outbox
+from sendonce.adapters.stores.schema import audit_log, message_jobs, outbox
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.domain.ids import time_ordered_id
 from sendonce.domain.jobs import Job, JobState
@@ -18,6 +19,14 @@ _JOB_FIELDS = tuple(f.name for f in fields(Job) if f.name != "state")
 
 def as_job(row: Row[Any]) -> Job:
     return Job(state=JobState(row.state), **{name: getattr(row, name) for name in _JOB_FIELDS})
+
+
+def in_state(state: JobState) -> sa.ColumnElement[bool]:
+    """Spelled out in the statement: only so can SQLite see that the index of that state's jobs will do.
+
+    It takes the index of all ids all the same where rows are to come in their order; such are sorted here.
+    """
+    return message_jobs.c.state == sa.literal_column(f"'{state}'")
 
 
 def new_id(now: datetime) -> str:

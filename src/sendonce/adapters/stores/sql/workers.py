@@ -9,6 +9,8 @@ import sqlalchemy as sa
 
 from sendonce.adapters.stores.schema import canaries, mailouts, message_jobs, permit_keys, permits, workers
 from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.rows import in_state
+from sendonce.domain.jobs import JobState
 from sendonce.domain.pacing import PERMIT_GRACE, PERMIT_LEASE, fair_share
 from sendonce.domain.workers import WorkerRecord
 from sendonce.errors import Refused
@@ -31,7 +33,7 @@ class SqlWorkers:
         with self._db.writing() as tx:
             now = self._db.now(tx)
             j = message_jobs.c
-            left = sa.select(sa.func.count()).where(j.state == "sending", j.worker_id == worker_id)
+            left = sa.select(sa.func.count()).where(in_state(JobState.SENDING), j.worker_id == worker_id)
             if count := tx.execute(left).scalar_one():
                 raise Refused(f"Worker {worker_id} still owns {count} jobs: settle them before it ends.")
             tx.execute(

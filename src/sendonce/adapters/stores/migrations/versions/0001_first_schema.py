@@ -281,7 +281,7 @@ def upgrade() -> None:
     op.create_index(
         "message_jobs_in_doubt",
         "message_jobs",
-        ["mailout_id", "id"],
+        ["id"],
         unique=False,
         sqlite_where=sa.text("state = 'in_doubt'"),
         postgresql_where=sa.text("state = 'in_doubt'"),

@@ -1,0 +1,56 @@
+"""What a worker asks of SQLite every second costs the same beside a million letters of former mailouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from sendonce.adapters.stores.sql.store import SqlStore, open_store
+from sendonce.domain.jobs import ClaimRequest
+
+# They hold the jobs of one state, and those are few: two groups, some doubts, the rest of a mailout.
+OF_A_STATE = ("message_jobs_scheduled", "message_jobs_sending", "message_jobs_in_doubt")
+
+ASKED_OFTEN: dict[str, Callable[[SqlStore], object]] = {
+    "what the dead left": lambda store: store.ledger.strays(),
+    "what one worker has": lambda store: store.ledger.sending_of("w"),
+    "the oldest claim": lambda store: store.ledger.oldest_claim(),
+    "doubts": lambda store: store.ledger.doubts("ses", 100),
+    "when the next is due": lambda store: store.jobs.oldest_due(),
+    "whether a mailout is over": lambda store: store.mailouts.complete("m"),
+    "a claim made twice": lambda store: store.ledger.turn([], ClaimRequest("w", "token", 50, retry=True)),
+    "a worker's leave": lambda store: store.workers.end("w", "left"),
+}
+
+
+@contextmanager
+def overheard(engine: sa.Engine) -> Iterator[list[tuple[str, Any]]]:
+    statements: list[tuple[str, Any]] = []
+
+    def listen(_connection: Any, _cursor: Any, statement: str, values: Any, *_: Any) -> None:
+        statements.append((statement, values))
+
+    sa.event.listen(engine, "before_cursor_execute", listen)
+    yield statements
+    sa.event.remove(engine, "before_cursor_execute", listen)
+
+
+@pytest.mark.parametrize("question", ASKED_OFTEN)
+def test_only_the_jobs_of_a_state_are_looked_at(question: str, sqlite_url: str) -> None:
+    with closing(open_store(sqlite_url)) as store:
+        engine = store.database.engine
+        with overheard(engine) as statements:
+            ASKED_OFTEN[question](store)
+        about_jobs = [each for each in statements if "message_jobs" in each[0]]
+        assert about_jobs
+        with engine.connect() as connection:
+            for statement, values in about_jobs:
+                explained = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).fetchall()
+                looks = [row[3] for row in explained if "message_jobs" in row[3]]
+                through_a_state = [step for step in looks if any(index in step for index in OF_A_STATE)]
+                assert through_a_state, explained
+                assert not [s for s in looks if s.startswith("SCAN") and s not in through_a_state], explained
