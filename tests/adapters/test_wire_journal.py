@@ -265,12 +265,38 @@ def test_after_a_torn_slot_nothing_unknown_is_believed_unsent(
 ) -> None:
     file = _enlist(state)
     file.reply("job-1", 1, Accepted("m-1"))
+    file.wire("job-2", 1)
     with _lock_file(tmp_path).open("r+b") as raw:
-        raw.seek(5 * SLOT + 3)
+        raw.seek(2 * SLOT + 3)
         raw.write(damage)
     wire_log = _wire_log(state, file)
     assert wire_log.verdict("job-1", 1) == Accepted("m-1")
-    assert wire_log.verdict("job-2", 1) is Wired.MAYBE
+    assert wire_log.verdict("job-3", 1) is Wired.MAYBE
+
+
+def test_a_slot_that_its_writer_did_not_finish_is_of_a_letter_that_never_left(
+    tmp_path: Path, state: StateDirectory
+) -> None:
+    file = _enlist(state)
+    file.wire("job-1", 1)
+    file.wire("job-2", 1)
+    with _lock_file(tmp_path).open("r+b") as raw:
+        raw.seek(2 * SLOT)
+        raw.write(b"\0")
+    wire_log = _wire_log(state, file)
+    assert wire_log.verdict("job-1", 1) is Wired.MAYBE
+    assert wire_log.verdict("job-2", 1) is Wired.NEVER
+
+
+def test_two_unfinished_slots_are_nobodys_work(tmp_path: Path, state: StateDirectory) -> None:
+    file = _enlist(state)
+    file.wire("job-1", 1)
+    file.wire("job-2", 1)
+    with _lock_file(tmp_path).open("r+b") as raw:
+        for slot in (1, 2):
+            raw.seek(slot * SLOT)
+            raw.write(b"\0")
+    assert _wire_log(state, file).verdict("job-3", 1) is Wired.MAYBE
 
 
 def test_a_journal_of_somebody_else_is_not_believed(state: StateDirectory) -> None:
@@ -282,8 +308,12 @@ def test_a_journal_that_cannot_be_written_says_so(state: StateDirectory) -> None
     file = _enlist(state)
     os.close(file._descriptor)
     file._descriptor = os.open(file.path, os.O_RDONLY)
+    file.claimed(1)
     assert file.wire("job-1", 1) is False
-    file.reply("job-1", 1, Accepted("m-1"))  # settled from memory all the same
+    os.close(file._descriptor)
+    file._descriptor = os.open(file.path, os.O_RDWR)
+    file.claimed(2)
+    assert file.wire("job-1", 1) is True
     file.close(settled=True)
 
 

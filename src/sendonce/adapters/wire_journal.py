@@ -5,6 +5,11 @@ SIGKILL frees it, a forked child keeps it (which is the safe side). The pages wr
 death of the process, so no fsync is needed; after the death of the machine the boot id differs and
 nothing in the file is believed.
 
+The file is mapped into memory: two records a letter, each a system call, would be a tenth of a letter's
+cost. Its space is allocated beforehand; should the disk fail under it all the same, the process dies on
+the spot, with the letter unsent. A disk that refuses writes shows at the next claim, whose number is
+written by a call that can fail.
+
 The journal is a ring of fixed-size text slots. A slot is overwritten only when its letter is
 settled in the ledger, and recovery looks only for attempts that are still ``sending`` there, so what
 an old slot says is never asked for.
@@ -18,6 +23,7 @@ from __future__ import annotations
 
 import fcntl
 import logging
+import mmap
 import os
 import uuid
 from collections.abc import Iterator
@@ -35,8 +41,6 @@ from sendonce.ports import Wired
 
 log = logging.getLogger(__name__)
 
-# A power of two, so that no slot lies across two pages: a page is written whole or not at all by a
-# process that is killed.
 SLOT = 256
 _TEXT = SLOT - 10  # the rest: eight digits of checksum, a blank and a newline
 
@@ -51,39 +55,47 @@ class WorkerFile:
         self._worker_id = worker_id
         self._slots = slots
         self._next = 1
+        self._pages = mmap.mmap(descriptor, slots * SLOT)
+        self._writable = True
         self.highest_claim = 0
-        self.claimed(0)
+        self._write_header()
 
     def wire(self, job_id: str, attempt: int) -> bool:
         """False when the journal cannot be written: then the letter must not be sent."""
-        try:
+        if self._writable:
             self._write(f"W {job_id} {attempt}")
-        except OSError as exc:
-            log.error("the wire journal cannot be written", extra={"fields": {"error": str(exc)}})
-            return False
-        return True
+        return self._writable
 
     def reply(self, job_id: str, attempt: int, outcome: Outcome) -> None:
-        """A reply that cannot be written is still settled from memory; only a crash would doubt it."""
-        try:
-            self._write(f"R {job_id} {attempt} {_spell(outcome)}")
-        except OSError as exc:
-            log.error("the wire journal cannot be written", extra={"fields": {"error": str(exc)}})
+        self._write(f"R {job_id} {attempt} {_spell(outcome)}")
 
     def claimed(self, claim_seq: int) -> None:
         """Keep the number of the newest claim outside the database: a restored one will show less."""
         self.highest_claim = max(self.highest_claim, claim_seq)
+        try:
+            self._write_header()
+            self._writable = True
+        except OSError as exc:
+            log.error("the wire journal cannot be written", extra={"fields": {"error": str(exc)}})
+            self._writable = False
+
+    def _write_header(self) -> None:
         header = f"H sendonce-journal 1 {self._worker_id} {boot_id()} {self.highest_claim}"
         os.pwrite(self._descriptor, _slot(header), 0)
 
     def _write(self, text: str) -> None:
-        os.pwrite(self._descriptor, _slot(text), self._next * SLOT)
+        """The first byte last: a slot whose writer was killed midway shows that it was never finished."""
+        slot, at = _slot(text), self._next * SLOT
+        self._pages[at] = 0
+        self._pages[at + 1 : at + SLOT] = slot[1:]
+        self._pages[at] = slot[0]
         self._next = self._next + 1 if self._next + 1 < self._slots else 1
 
     def close(self, *, settled: bool) -> None:
         """Give up the lock. The file goes only when everything in it is settled in the ledger."""
         if settled:
             self.path.unlink(missing_ok=True)
+        self._pages.close()
         os.close(self._descriptor)
 
 
@@ -286,9 +298,12 @@ def _slot(text: str) -> bytes:
 def _read_journal(descriptor: int, worker_id: str) -> WireLog:
     content = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
     records: dict[tuple[str, int], Outcome | None] = {}
+    unfinished = 0
     trusted = True
     for start in range(0, len(content), SLOT):
-        words = _read_slot(content[start : start + SLOT])
+        raw = content[start : start + SLOT]
+        unfinished += _is_unfinished(raw)
+        words = _read_slot(raw)
         if words is None:
             trusted = False
         elif words and words[0] == "W":
@@ -297,12 +312,18 @@ def _read_journal(descriptor: int, worker_id: str) -> WireLog:
             records[(words[1], int(words[2]))] = _unspell(words[3], words[4] if len(words) > 4 else "")
         elif words and (words[0] != "H" or words[3] != worker_id):
             trusted = False
-    return WireLog(records, trusted, "its lock is free")
+    # A worker writes one slot at a time, so it leaves at most one unfinished.
+    return WireLog(records, trusted and unfinished <= 1, "its lock is free")
+
+
+def _is_unfinished(raw: bytes) -> bool:
+    """Its writer was killed before the last byte. An unfinished W never left; an unfinished R has its W."""
+    return raw[:1] == b"\0" and any(raw)
 
 
 def _read_slot(raw: bytes) -> list[str] | None:
-    """The words of a slot; none for one never written, None for a torn one."""
-    if not raw.strip(b"\0"):
+    """The words of a slot; none for one never written or never finished, None for a torn one."""
+    if raw[:1] == b"\0":
         return []
     body, checksum = raw[:_TEXT], raw[_TEXT + 1 : -1]
     if len(raw) != SLOT or checksum != b"%08x" % crc32(body):
