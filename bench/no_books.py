@@ -24,6 +24,7 @@ from sendonce.adapters.transports.smtp import SmtpSettings, SmtpTransport
 from sendonce.domain.jobs import ClaimedJob, ClaimRequest, Settlement, Turn
 from sendonce.domain.pacing import Unpaced
 from sendonce.domain.retries import RetryPolicy
+from sendonce.entrypoints.worker import tune_the_interpreter
 from sendonce.flows.build import ParcelBuilder
 from sendonce.flows.send import Sender
 from sendonce.ports import Journal, Ledger, Mailouts
@@ -94,6 +95,7 @@ async def send(port: int, count: int) -> None:
         connections=engine.CONNECTIONS,
         batch_size=engine.GROUP,
     )
+    tune_the_interpreter()
     running = asyncio.create_task(sender.run())
     finished = asyncio.create_task(books.done.wait())
     await asyncio.wait({running, finished}, return_when=asyncio.FIRST_COMPLETED)

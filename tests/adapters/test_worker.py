@@ -70,6 +70,14 @@ def test_sigterm_drains_and_leaves_nothing_behind(world: World) -> None:
     assert not list((world.disk / "state").glob("*/workers/*"))
 
 
+def test_who_leaves_when_nothing_is_due_leaves_no_mailout_open_and_no_report_unwritten(world: World) -> None:
+    world.plan(60)
+    world.run("worker", "--until-idle")
+    assert [row.status for row in world.eye.rows("SELECT status FROM mailouts")] == ["sent"]
+    (report,) = (world.disk / "state" / "reports").glob("*.csv")
+    assert len(report.read_text(encoding="utf-8-sig").splitlines()) == 1 + 60
+
+
 def test_a_provider_that_hangs_leaves_its_own_calls_in_doubt_and_no_others(world: World) -> None:
     world.plan(100)
     world.sandbox.faults(hang_after=1.0, hang_seconds=60)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -97,6 +99,24 @@ class Troubled:
 
 
 @dataclass
+class OnDisk:
+    """A ledger whose commit takes ``seconds``; it remembers in which thread each was made."""
+
+    ledger: Any
+    seconds: float
+    places: list[str] = field(default_factory=list)
+
+    def begin_turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> OnDisk:
+        self._turn = self.ledger.turn(settlements, claim)
+        return self
+
+    def commit(self) -> Turn:
+        time.sleep(self.seconds)
+        self.places.append(threading.current_thread().name)
+        return self._turn
+
+
+@dataclass
 class Scene:
     people: int = 3
     connections: int = 1
@@ -168,6 +188,18 @@ def test_every_letter_is_journaled_before_it_leaves_and_settled_after() -> None:
     assert scene.states() == {JobState.SENT: 20}
     assert sorted(scene.provider.got) == sorted({address(n).text for n in range(20)})
     assert len(scene.journal.wired) == len(scene.journal.replied) == 20
+
+
+@pytest.mark.parametrize(
+    ("seconds", "in_the_loop"), [(0.0, range(10, 1000)), (0.01, range(1, 4))], ids=["quick", "slow"]
+)
+def test_the_loop_waits_for_quick_commits_only(seconds: float, in_the_loop: range) -> None:
+    scene = Scene(people=20, batch_size=1)
+    disk = scene.ledger = OnDisk(scene.store.ledger, seconds)
+    scene.play()
+    assert scene.states() == {JobState.SENT: 20}
+    assert disk.places.count("MainThread") in in_the_loop
+    assert (len(disk.places) > disk.places.count("MainThread")) is (seconds > 0)
 
 
 @pytest.mark.parametrize("rate", [14, 100])

@@ -42,8 +42,10 @@ LOG_EVERY = 1.0
 JOURNAL_REST = 5.0
 LEASE_LOST_REST = 2.0
 # A commit that takes no longer is not worth a thread: the thread's way back to a busy loop takes longer, and
-# connections run dry meanwhile.
+# connections run dry meanwhile. Where commits are slower they go to the thread, and every second one shows
+# in the loop whether they still are; the thread cannot tell, for it waits for the interpreter too.
 QUICK_COMMIT = 0.002
+SLOW_COMMITS_FOR = 1.0
 RELEASED = Deferred("released", "claimed, but it never left", retry_after=0.0, throttle=True)
 UNJOURNALED = Deferred("no_journal", "the wire journal cannot be written", JOURNAL_REST, throttle=True)
 
@@ -132,7 +134,8 @@ class Sender:
         self._drain_ends = float("inf")
         self._throttles = 0
         self._highest_claim = 0
-        self._commit_seconds = QUICK_COMMIT  # until it is measured, it may be slow
+        self._commit_seconds = 0.0
+        self._commits_slow_until = 0.0
         self._batches = _Batches()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ledger")
         self.idle = asyncio.Event()
@@ -409,18 +412,30 @@ class Sender:
         """Where it has to be waited for, in a thread: for a server, for another writer, for a slow disk."""
         failpoint("settle-before")
         begun = self._ledger.begin_turn(settlements, claim)
-        if begun is not None and self._commit_seconds < QUICK_COMMIT:
-            return self._finish_turn(begun, settlements, claim)
+        if begun is not None and time.monotonic() >= self._commits_slow_until:
+            return self._commit_here(begun)
         return await asyncio.get_running_loop().run_in_executor(
             self._thread, self._finish_turn, begun, settlements, claim
         )
 
+    def _commit_here(self, begun: BegunTurn) -> Turn:
+        began = time.monotonic()
+        turn = self._after_commit(begun.commit())
+        ended = time.monotonic()
+        # One long commit (SQLite then moves its log into the file) does not make them slow, two or three do.
+        self._commit_seconds += 0.2 * (min(ended - began, 3 * QUICK_COMMIT) - self._commit_seconds)
+        if self._commit_seconds > QUICK_COMMIT:
+            self._commits_slow_until, self._commit_seconds = ended + SLOW_COMMITS_FOR, 0.0
+        return turn
+
     def _finish_turn(
         self, begun: BegunTurn | None, settlements: list[Settlement], claim: ClaimRequest | None
     ) -> Turn:
-        began = time.monotonic()
-        turn = begun.commit() if begun is not None else self._ledger.turn(settlements, claim)
-        self._commit_seconds += 0.3 * (time.monotonic() - began - self._commit_seconds)
+        return self._after_commit(
+            begun.commit() if begun is not None else self._ledger.turn(settlements, claim)
+        )
+
+    def _after_commit(self, turn: Turn) -> Turn:
         failpoint("settle-after")
         if turn.claimed:
             self._note_claim(turn.claim_seq)

@@ -123,6 +123,8 @@ class Worker:
         self._leaving = threading.Event()
         self._steward = Steward(store, planner=self.id, pause=lambda: self._leaving.wait(0.005))
         self._planning = True
+        self._house_kept = False
+        """Whether what the sender did last is in order: a mailout whose last letter went out is over."""
         self._sender: Sender | None = None
 
     def stop(self) -> None:
@@ -245,7 +247,9 @@ class Worker:
             await asyncio.sleep(0.1)
 
     async def _plan(self) -> None:
+        resting = self._sender is not None and self._sender.idle.is_set()
         self._planning = await asyncio.to_thread(self._steward.run)
+        self._house_kept = resting
 
     async def _renew_rate(self) -> None:
         await self._rates.ask_quota()
@@ -291,8 +295,8 @@ class Worker:
         return self._rates.may_send() and self._clock.trusts(time.time(), boot_time())
 
     async def idle(self) -> bool:
-        """Nothing is on its way, nothing is being planned, and nothing comes due in the next moments."""
-        if self._sender is None or not self._sender.idle.is_set() or self._planning:
+        """Nothing is on its way or being planned, what ended is closed, nothing comes due in a moment."""
+        if self._sender is None or not self._sender.idle.is_set() or self._planning or not self._house_kept:
             return False
         due = await asyncio.to_thread(self._store.jobs.oldest_due)
         if due is None:
