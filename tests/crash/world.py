@@ -153,9 +153,10 @@ class SandboxSes:
         return True
 
     def acceptances(self) -> list[dict[str, Any]]:
-        """The log, without the canaries: they are of no job."""
+        """The log, without the canaries: they are of no job. A line that is being written is for later."""
         log = self.directory / "accepted.jsonl"
-        rows = [json.loads(line) for line in log.read_bytes().splitlines()] if log.exists() else []
+        lines = log.read_bytes().split(b"\n")[:-1] if log.exists() else []
+        rows = [json.loads(line) for line in lines]
         return [row for row in rows if row["job"]]
 
     def stop(self) -> None:
