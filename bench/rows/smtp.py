@@ -23,7 +23,7 @@ Runner = Callable[[], Pass]
 def measure(stage: Stage, wanted: Sequence[str]) -> list[Finding]:
     if not stage.has_smtp:
         return []
-    count, rounds = stage.size(24_000, 8_000), stage.size(5, 2)
+    count, rounds = stage.size(24_000, 8_000), stage.size(7, 2)
     runners = {**_engines(stage, wanted, count), **_peers(stage, count)}
     passes: dict[str, list[Pass]] = {name: [] for name in runners}
     for number in range(rounds):
