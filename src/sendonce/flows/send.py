@@ -42,10 +42,10 @@ LOG_EVERY = 1.0
 JOURNAL_REST = 5.0
 LEASE_LOST_REST = 2.0
 # A commit that takes no longer is not worth a thread: the thread's way back to a busy loop takes longer, and
-# connections run dry meanwhile. Where commits are slower they go to the thread, and every second one shows
-# in the loop whether they still are; the thread cannot tell, for it waits for the interpreter too.
+# connections run dry meanwhile. Where commits are slower they go to the thread, and now and then one shows in
+# the loop whether they still are; the thread cannot tell, for it waits for the interpreter too.
 QUICK_COMMIT = 0.002
-SLOW_COMMITS_FOR = 1.0
+SLOW_COMMITS_FOR = 0.25
 RELEASED = Deferred("released", "claimed, but it never left", retry_after=0.0, throttle=True)
 UNJOURNALED = Deferred("no_journal", "the wire journal cannot be written", JOURNAL_REST, throttle=True)
 
@@ -425,7 +425,8 @@ class Sender:
         # One long commit (SQLite then moves its log into the file) does not make them slow, two or three do.
         self._commit_seconds += 0.2 * (min(ended - began, 3 * QUICK_COMMIT) - self._commit_seconds)
         if self._commit_seconds > QUICK_COMMIT:
-            self._commits_slow_until, self._commit_seconds = ended + SLOW_COMMITS_FOR, 0.0
+            # The next one that is tried here decides alone.
+            self._commits_slow_until, self._commit_seconds = ended + SLOW_COMMITS_FOR, 0.8 * QUICK_COMMIT
         return turn
 
     def _finish_turn(

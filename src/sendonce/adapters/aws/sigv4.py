@@ -35,7 +35,7 @@ def sign(
     added = {"X-Amz-Date": stamp}
     if credentials.token:
         added["X-Amz-Security-Token"] = credentials.token
-    lines, names = _canonical_headers(headers, added)
+    lines, names = _canonical_headers((*headers.items(), *added.items()))
     digest = hashlib.sha256(body).hexdigest()
     canonical = f"{method}\n{_canonical_path(path)}\n\n{lines}\n{names}\n{digest}"
     scope = f"{stamp[:8]}/{region}/{service}/aws4_request"
@@ -49,9 +49,10 @@ def sign(
     return added
 
 
-def _canonical_headers(headers: Mapping[str, str], added: Mapping[str, str]) -> tuple[str, str]:
+@lru_cache(maxsize=64)
+def _canonical_headers(headers: tuple[tuple[str, str], ...]) -> tuple[str, str]:
     """The ``name:value`` lines in the order of their names, and the names joined by semicolons."""
-    pairs = sorted((name.lower(), value) for part in (headers, added) for name, value in part.items())
+    pairs = sorted((name.lower(), value) for name, value in headers)
     lines = "".join([f"{name}:{' '.join(value.split())}\n" for name, value in pairs])
     return lines, ";".join([name for name, _ in pairs])
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
+from json.encoder import encode_basestring_ascii as quoted
 from pathlib import Path
 
 from pybase64 import b64encode
@@ -206,10 +207,10 @@ class SesTransport:
         self, sender: str, recipient: str, content: bytes, tags: tuple[tuple[str, str], ...]
     ) -> bytes:
         """JSON by hand: base64 needs no escaping, and a letter is large."""
-        named = ",".join([f'{{"Name":"{name}","Value":{json.dumps(value)}}}' for name, value in tags])
+        named = ",".join([f'{{"Name":"{name}","Value":{quoted(value)}}}' for name, value in tags])
         head = (
             f'{{{_fixed_fields(sender, self._settings.configuration_set)},"EmailTags":[{named}],'
-            f'"Destination":{{"ToAddresses":[{json.dumps(recipient)}]}},"Content":{{"Raw":{{"Data":"'
+            f'"Destination":{{"ToAddresses":[{quoted(recipient)}]}},"Content":{{"Raw":{{"Data":"'
         )
         return b"".join((head.encode("ascii"), b64encode(content), b'"}}}'))
 
