@@ -183,8 +183,8 @@ class Mailouts(Protocol):
     def freeze(self, mailout_id: str, name: str, letter: Letter, warnings: Sequence[str]) -> bool:
         """Give a mailout that is being fetched its letter, for good; planning follows."""
 
-    def stop_before_first(self, mailout_id: str, reason: str) -> bool:
-        """Back to ready with a reason, if nothing was planned yet."""
+    def stop_before_first(self, mailout_id: str, reason: str, warnings: Sequence[str] = ()) -> bool:
+        """Back to ready with a reason, and what its author should know, if nothing was planned yet."""
 
     def plan_chunk(self, mailout_id: str, planner: str, size: int) -> PlanProgress | None:
         """Plan the next ``size`` active subscribers; None while another planner holds the lease."""

@@ -155,3 +155,39 @@ def test_notion_may_be_down_when_the_button_is_pressed(house: House) -> None:
     ask(faults, method="DELETE")
     house.wait_for(answer.json["mailout_id"], "sent", 60)
     house.wait_until(lambda: page(house, letter)["Статус"] == "Отправлено", "Notion shows it as sent", 60)
+
+
+def test_a_draft_and_a_copy_of_a_sent_page_are_not_sent(house: House) -> None:
+    """Whoever presses, the page's own word counts; it gets the reason and keeps its status."""
+    house.json("subscribers", "import", "list.csv")
+    letter = sample_page(house)
+    address = f"{house.sandbox.endpoint}/sandbox/notion/pages/{letter}"
+    for status in ("Черновик", "Отправлено"):
+        ask(address, {"properties": {"Статус": status}}, method="PATCH")
+        answer = house.post("/send-mailout", {"mailout_id": letter, "auth_token": SECRET})
+        shown = house.wait_for(answer.json["mailout_id"], "ready")
+        assert f"«{status}»" in shown["reason"]
+        house.wait_until(
+            lambda status=status: f"«{status}»" in str(page(house, letter)["Причина"]),
+            "Notion has the reason",
+        )
+        assert page(house, letter)["Статус"] == status
+    assert house.accepted() == []
+    ask(address, {"properties": {"Статус": "Готово к отправке"}}, method="PATCH")
+    answer = house.post("/send-mailout", {"mailout_id": letter, "auth_token": SECRET})
+    house.wait_for(answer.json["mailout_id"], "sent")
+    house.wait_until(lambda: page(house, letter)["Статус"] == "Отправлено", "Notion shows it as sent")
+
+
+def test_a_dry_run_leaves_nothing_behind(house: House) -> None:
+    house.json("subscribers", "import", "list.csv")
+    wish = {"mailout_id": sample_page(house), "dry_run": True, "auth_token": SECRET}
+    answer = house.post("/send-mailout", wish)
+    assert (answer.status, answer.json["status"], answer.json["planned"]) == (200, "dry_run", PEOPLE + 2)
+    assert house.json("mailout", "list") == []
+
+
+def test_a_letter_without_a_word_is_refused(house: House) -> None:
+    empty = house.folder / "empty.md"
+    empty.write_text("---\nsubject: Nothing\n---\n\n", encoding="utf-8")
+    assert "neither a word nor a picture" in house.run("mailout", "create", str(empty), code=3).stderr

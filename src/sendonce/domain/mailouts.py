@@ -72,12 +72,22 @@ class NewMailout:
 
 @dataclass(frozen=True, slots=True)
 class FetchedLetter:
-    """A letter as its page says it. ``warnings`` are for its author."""
+    """A letter as its page says it. ``warnings`` are for its author.
+
+    ``status_name`` is the page's own word; ``status`` is what it means, None where it means nothing to us.
+    """
 
     name: str
     letter: Letter
     warnings: tuple[str, ...]
     is_test: bool
+    status: MailoutStatus | None
+    status_name: str
+
+    @property
+    def may_be_sent(self) -> bool:
+        """A page without a word on its state is sent when somebody says so; a draft or a sent one is not."""
+        return self.status == MailoutStatus.READY or not self.status_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,10 @@ EMAIL_ADVICE = (
 
 
 def check_letter(letter: Letter, settings: MessageSettings, mailout_id: str) -> None:
-    """Raises BadInput for a letter that cannot be built, or that Gmail would clip."""
+    """Raises BadInput for a letter that cannot be built, is empty, or that Gmail would clip."""
     compile_letter(letter, settings, mailout_id)
+    if not letter.text.strip() and "<img" not in letter.html:
+        raise BadInput("The letter has neither a word nor a picture: write something below its subject.")
     if len(letter.subject) > LONGEST_SUBJECT:
         raise BadInput(
             f"The subject has {len(letter.subject)} characters, and readers see the first 70 or so: make it "

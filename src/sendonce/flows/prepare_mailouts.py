@@ -9,8 +9,8 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sendonce.domain.letters import Letter, MessageSettings
-from sendonce.domain.mailouts import Mailout, MailoutStatus, Phase
+from sendonce.domain.letters import MessageSettings
+from sendonce.domain.mailouts import FetchedLetter, Mailout, MailoutStatus, Phase
 from sendonce.errors import BadInput, NotFound, Refused, Unavailable
 from sendonce.flows.preflight import check_letter, check_variables, count_audience
 from sendonce.flows.start_mailout import marked_as_test, start_test
@@ -52,19 +52,28 @@ class Preparer:
         page = source.fetch(mailout.source_id)
         check_letter(page.letter, self.message_settings(), mailout.id)
         if page.is_test and not mailout.is_test:
-            self._send_test_instead(mailout, page.letter)
+            self._send_test_instead(mailout, page)
             return
         letter = marked_as_test(page.letter) if mailout.is_test else page.letter
         if not mailout.is_test:
+            _check_status(page)
             check_variables(self.store, mailout.tenant_id, letter)
             count_audience(self.store, mailout.tenant_id)
         self.store.mailouts.freeze(mailout.id, page.name, letter, page.warnings)
 
-    def _send_test_instead(self, mailout: Mailout, letter: Letter) -> None:
+    def _send_test_instead(self, mailout: Mailout, page: FetchedLetter) -> None:
         """The page says that it is a test: the mailout is not consumed."""
         if not self.test_emails:
             raise BadInput("The page is marked as a test, and TEST_EMAILS is not set: say who gets it.")
         self.store.mailouts.stop_before_first(
-            mailout.id, f"Sent as a test to {len(self.test_emails)} addresses: the page is marked as a test."
+            mailout.id,
+            f"Sent as a test to {len(self.test_emails)} addresses: the page is marked as a test.",
+            page.warnings,
         )
-        start_test(self.store, mailout, letter, self.test_emails)
+        start_test(self.store, mailout, page.letter, self.test_emails)
+
+
+def _check_status(page: FetchedLetter) -> None:
+    """A draft is not for everybody yet, and a page that says it was sent may be a copy of one that was."""
+    if not page.may_be_sent:
+        raise Refused(f"The page's status is «{page.status_name}»: set it to ready, then send it again.")

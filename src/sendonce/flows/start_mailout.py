@@ -67,6 +67,16 @@ def start_mailout(
     return StartReport(mailout, planned)
 
 
+def try_unread_page(store: Store, message_settings: Callable[[], MessageSettings], tenant_id: str) -> int:
+    """A dry run for a page that nobody has asked for yet: all but its letter, and nothing is written down."""
+    _check_ledger(store)
+    message_settings()
+    try:
+        return count_audience(store, tenant_id)
+    except BadInput as exc:
+        raise Unsendable(str(exc)) from exc
+
+
 def mailout_of_tenant(store: Store, tenant_id: str, mailout_id: str) -> Mailout | None:
     mailout = store.mailouts.get(mailout_id)
     return mailout if mailout is not None and mailout.tenant_id == tenant_id else None

@@ -21,7 +21,7 @@ from sendonce.adapters.notion.reports import (
 )
 from sendonce.domain.events import EventKind
 from sendonce.domain.jobs import Job, JobState
-from sendonce.domain.mailouts import Mailout, MailoutStatus
+from sendonce.domain.mailouts import Mailout, MailoutStatus, Phase
 from sendonce.errors import BadInput, NotFound, Refused
 from sendonce.ports import Store
 
@@ -44,7 +44,10 @@ class NotionReporter:
                 self._bring_up_to_date(mailout, json.loads(reported) if reported else {})
 
     def _worth_telling(self, mailout: Mailout) -> bool:
-        return mailout.status != MailoutStatus.READY or mailout.reason is not None
+        """A page that is not read yet keeps its author's word: it decides whether the page may be sent."""
+        if mailout.status == MailoutStatus.READY:
+            return mailout.reason is not None
+        return mailout.phase != Phase.FETCHING
 
     def _bring_up_to_date(self, mailout: Mailout, reported: dict[str, Any]) -> None:
         counts = self._counts(mailout)
@@ -56,7 +59,7 @@ class NotionReporter:
             return
         try:
             if view != reported.get("view"):
-                self._tell_status(mailout, counts)
+                self._tell_status(mailout, counts, told=reported.get("view", {}).get("status"))
             for row in new_rows:
                 self._reports.put_error_row(row)
                 told.add(row.key)
@@ -65,11 +68,13 @@ class NotionReporter:
             log.error("Notion cannot be told", extra={"fields": {"mailout": mailout.id, "error": str(exc)}})
         self._store.mailouts.set_reported(mailout.id, json.dumps({"view": view, "errors": sorted(told)}))
 
-    def _tell_status(self, mailout: Mailout, counts: LetterCounts) -> None:
+    def _tell_status(self, mailout: Mailout, counts: LetterCounts, *, told: str | None) -> None:
+        """A page of which we never said "sending" keeps its author's status: ready is not ours to say."""
         assert mailout.source_id is not None
+        authors_own = mailout.status == MailoutStatus.READY and told in (None, MailoutStatus.READY)
         missing = self._reports.set_status(
             mailout.source_id,
-            mailout.status,
+            None if authors_own else mailout.status,
             reason=mailout.reason or "",
             counts=counts,
             sent_at=mailout.sent_at,

@@ -77,7 +77,7 @@ class NotionReports:
     def set_status(
         self,
         page: str,
-        status: MailoutStatus,
+        status: MailoutStatus | None,
         *,
         reason: str = "",
         counts: LetterCounts | None = None,
@@ -86,8 +86,8 @@ class NotionReports:
     ) -> tuple[str, ...]:
         """Write the state of a letter. Returns the columns that the table does not have.
 
-        ``sent_at`` is left as it is where it is None, the counts likewise; the reason and the warnings are
-        always written, so that those of an earlier try do not stay.
+        Status, ``sent_at`` and counts are left as they are where they are None; the reason and the warnings
+        are always written, so that those of an earlier try do not stay.
         """
         values: dict[str, Any] = {"reason": reason, "warnings": "\n".join(warnings)}
         if counts is not None:
@@ -97,7 +97,7 @@ class NotionReports:
         target = f"/v1/pages/{page_id(page)}"
 
         def write(table: Table) -> tuple[str, ...]:
-            wanted = {"status": self._status_name(table, status), **values}
+            wanted = values | ({"status": self._status_name(table, status)} if status else {})
             self._client.update(target, {"properties": table.properties(wanted)})
             return tuple(name for name in wanted if name not in table.columns)
 

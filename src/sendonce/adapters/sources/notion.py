@@ -53,7 +53,14 @@ class NotionLetters:
         if not draft.subject.strip():
             raise BadInput("The page has no title and no subject: write one.")
         composed = compose(draft, hosted)
-        return FetchedLetter(page.title or page.subject, composed.letter, composed.warnings, page.is_test)
+        return FetchedLetter(
+            name=page.title or page.subject,
+            letter=composed.letter,
+            warnings=composed.warnings,
+            is_test=page.is_test,
+            status=page.status,
+            status_name=page.status_name,
+        )
 
     def _refuse_strays(self, page: LetterPage) -> None:
         if page.in_trash:

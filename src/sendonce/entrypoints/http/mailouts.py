@@ -21,6 +21,7 @@ from sendonce.flows.start_mailout import (
     mailout_of_tenant,
     page_mailout,
     start_mailout,
+    try_unread_page,
 )
 from sendonce.wiring import message_settings
 
@@ -37,9 +38,10 @@ class MailoutEndpoints:
         if is_button_press(fields):
             return await self._service.in_thread(self._press, fields)
         wish = _wish(fields)
-        report = await self._service.in_thread(self._start, wish)
         if wish.dry_run:
-            return json_answer({"status": "dry_run", **_told(report)})
+            told = await self._service.in_thread(self._try, wish)
+            return json_answer({"status": "dry_run", **told})
+        report = await self._service.in_thread(self._start, wish)
         self._service.nudge()
         return json_answer({"status": "sending", **_told(report)})
 
@@ -77,6 +79,15 @@ class MailoutEndpoints:
         self._service.gate.let_in(request, [token] if isinstance(token, str) else [], secrets)
         return fields
 
+    def _try(self, wish: _Wish) -> dict[str, Any]:
+        """A page that has no mailout yet gets none from being tried."""
+        store, tenant_id, settings = self._service.store, self._service.tenant_id, self._service.settings
+        page = self._page_in(wish.mailout_id)
+        if page is None or store.mailouts.of_page(tenant_id, "notion", page) is not None:
+            return _told(self._start(wish))
+        planned = try_unread_page(store, lambda: message_settings(settings), tenant_id)
+        return {"mailout_id": page, "name": page, "planned": planned}
+
     def _start(self, wish: _Wish) -> StartReport:
         settings = self._service.settings
         order = StartOrder(
@@ -88,12 +99,16 @@ class MailoutEndpoints:
         return start_mailout(self._service.store, lambda: message_settings(settings), order)
 
     def _mailout_of(self, name: str) -> str:
-        """Our own id, or a page of Notion, whose mailout is made when it is first named."""
-        store, tenant_id = self._service.store, self._service.tenant_id
-        known = mailout_of_tenant(store, tenant_id, name) is not None
+        """Our own id, or that of a page's mailout, which is made when the page is first named."""
+        page = self._page_in(name)
+        return page_mailout(self._service.store, self._service.tenant_id, "notion", page).id if page else name
+
+    def _page_in(self, name: str) -> str | None:
+        """The page of Notion that is meant; None where it is a mailout of ours, or Notion is not in use."""
+        known = mailout_of_tenant(self._service.store, self._service.tenant_id, name) is not None
         if known or not self._service.settings.notion_token or not looks_like_page(name):
-            return name
-        return page_mailout(store, tenant_id, "notion", page_id(name)).id
+            return None
+        return page_id(name)
 
     async def status(self, request: Request) -> Response:
         self._service.require_secret(request)

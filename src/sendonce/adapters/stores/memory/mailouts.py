@@ -120,14 +120,19 @@ class MemoryMailouts:
             )
             return True
 
-    def stop_before_first(self, mailout_id: str, reason: str) -> bool:
+    def stop_before_first(self, mailout_id: str, reason: str, warnings: Sequence[str] = ()) -> bool:
         with self._state.transaction():
             entry = self._with(mailout_id, MailoutStatus.SENDING)
             early = entry is not None and entry.mailout.phase in (Phase.FETCHING, Phase.PLANNING)
             if entry is None or not early or self._state.jobs_of(mailout_id):
                 return False
             entry.mailout = replace(
-                entry.mailout, status=MailoutStatus.READY, phase=None, started_at=None, reason=reason
+                entry.mailout,
+                status=MailoutStatus.READY,
+                phase=None,
+                started_at=None,
+                reason=reason,
+                warnings=tuple(warnings),
             )
             if entry.mailout.source_id is not None:
                 entry.letter, entry.mailout = None, replace(entry.mailout, letter_id=None)

@@ -129,7 +129,7 @@ class SqlMailouts:
             tx.execute(mailouts.update().where(fetching).values(**frozen))
             return True
 
-    def stop_before_first(self, mailout_id: str, reason: str) -> bool:
+    def stop_before_first(self, mailout_id: str, reason: str, warnings: Sequence[str] = ()) -> bool:
         with self._db.writing() as tx:
             now = self._db.now(tx)
             # A planner may hold the row: what it planned shows only in a statement after its commit.
@@ -140,6 +140,7 @@ class SqlMailouts:
                 "phase": None,
                 "started_at": None,
                 "reason": reason,
+                "warnings": list(warnings),
                 "updated_at": now,
             }
             update = mailouts.update().where(
