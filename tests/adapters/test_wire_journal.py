@@ -249,14 +249,48 @@ def test_a_long_reason_does_not_spoil_its_slot(state: StateDirectory) -> None:
     assert wire_log.verdict("job-2", 1) == Accepted("m-2")
 
 
-def test_the_ring_forgets_the_oldest(state: StateDirectory) -> None:
+def test_the_ring_forgets_the_oldest_replies(state: StateDirectory) -> None:
     file = _enlist(state, slots=5)
     for number in range(10):
-        file.wire(f"job-{number}", 1)
+        assert file.wire(f"job-{number}", 1)
+        file.reply(f"job-{number}", 1, Accepted("m"))
     wire_log = _wire_log(state, file)
-    assert [wire_log.verdict(f"job-{number}", 1) for number in range(5, 10)] == [Wired.NEVER] + [
-        Wired.MAYBE
-    ] * 4
+    assert wire_log.verdict("job-7", 1) is Wired.NEVER
+    assert wire_log.verdict("job-9", 1) == Accepted("m")
+
+
+def test_the_ring_never_forgets_a_letter_on_the_wire(state: StateDirectory) -> None:
+    """One reply may take ten minutes, and thousands of other letters pass it by."""
+    file = _enlist(state, slots=8)
+    assert file.wire("slow", 1)
+    for number in range(100):
+        assert file.wire(f"job-{number}", 1)
+        file.reply(f"job-{number}", 1, Accepted("m"))
+    assert _wire_log(state, file).verdict("slow", 1) is Wired.MAYBE
+
+
+def test_a_journal_full_of_letters_on_the_wire_takes_no_more(state: StateDirectory) -> None:
+    file = _enlist(state, slots=8)
+    taken = [number for number in range(20) if file.wire(f"job-{number}", 1)]
+    assert len(taken) == 5
+    for number in taken:
+        file.reply(f"job-{number}", 1, Accepted("m"))
+    assert file.wire("job-20", 1)
+    wire_log = _wire_log(state, file)
+    assert wire_log.verdict("job-20", 1) is Wired.MAYBE
+    assert wire_log.verdict("job-4", 1) == Accepted("m")
+
+
+@pytest.mark.parametrize("size", [0, SLOT, 3 * SLOT, 16 * SLOT], ids=["empty", "a slot", "some", "zeros"])
+def test_a_journal_that_was_cut_off_or_emptied_is_not_believed(
+    tmp_path: Path, state: StateDirectory, size: int
+) -> None:
+    file = _enlist(state)
+    with _lock_file(tmp_path).open("r+b") as raw:
+        if size == 16 * SLOT:
+            raw.write(bytes(size))
+        raw.truncate(size)
+    assert _wire_log(state, file).verdict("job-1", 1) is Wired.MAYBE
 
 
 @pytest.mark.parametrize("damage", [b"garbage", b"\xff" * SLOT])

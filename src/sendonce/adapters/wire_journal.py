@@ -10,11 +10,12 @@ cost. Its space is allocated beforehand; should the disk fail under it all the s
 the spot, with the letter unsent. A disk that refuses writes shows at the next claim, whose number is
 written by a call that can fail.
 
-The journal is a ring of fixed-size text slots. A slot is overwritten only when its letter is
-settled in the ledger, and recovery looks only for attempts that are still ``sending`` there, so what
-an old slot says is never asked for.
+The journal is a ring of fixed-size text slots. A letter on the wire keeps its slot until its reply is
+written, however many others pass it by; a reply's slot is overwritten long after it is settled in the
+ledger. Recovery looks only for attempts that are still ``sending`` there, so what an old slot says is
+never asked for.
 
-    slot 0   H sendonce-journal 1 <worker> <boot id> <highest claim number>
+    slot 0   H sendonce-journal 1 <worker> <boot id> <highest claim number> <slots>
     slot n   W <job> <attempt>                      before the first byte of the body
              R <job> <attempt> A <message id>       after the reply (A, F, D or I: see _OUTCOMES)
 """
@@ -55,19 +56,25 @@ class WorkerFile:
         self._worker_id = worker_id
         self._slots = slots
         self._next = 1
+        self._on_wire: dict[tuple[str, int], int] = {}
+        self._held: set[int] = set()
         self._pages = mmap.mmap(descriptor, slots * SLOT)
         self._writable = True
         self.highest_claim = 0
         self._write_header()
 
     def wire(self, job_id: str, attempt: int) -> bool:
-        """False when the journal cannot be written: then the letter must not be sent."""
-        if self._writable:
-            self._write(f"W {job_id} {attempt}")
-        return self._writable
+        """False when the journal cannot be written, or is full: then the letter must not be sent."""
+        if not self._writable or len(self._held) > self._slots // 2:
+            return False
+        slot = self._write(f"W {job_id} {attempt}")
+        self._on_wire[job_id, attempt] = slot
+        self._held.add(slot)
+        return True
 
     def reply(self, job_id: str, attempt: int, outcome: Outcome) -> None:
         self._write(f"R {job_id} {attempt} {_spell(outcome)}")
+        self._held.discard(self._on_wire.pop((job_id, attempt), 0))
 
     def claimed(self, claim_seq: int) -> None:
         """Keep the number of the newest claim outside the database: a restored one will show less."""
@@ -80,16 +87,23 @@ class WorkerFile:
             self._writable = False
 
     def _write_header(self) -> None:
-        header = f"H sendonce-journal 1 {self._worker_id} {boot_id()} {self.highest_claim}"
+        header = f"H sendonce-journal 1 {self._worker_id} {boot_id()} {self.highest_claim} {self._slots}"
         os.pwrite(self._descriptor, _slot(header), 0)
 
-    def _write(self, text: str) -> None:
-        """The first byte last: a slot whose writer was killed midway shows that it was never finished."""
-        slot, at = _slot(text), self._next * SLOT
+    def _write(self, text: str) -> int:
+        """The number of the slot. Its first byte comes last: one whose writer was killed shows it."""
+        while self._next in self._held:
+            self._next = self._after(self._next)
+        number = self._next
+        slot, at = _slot(text), number * SLOT
         self._pages[at] = 0
         self._pages[at + 1 : at + SLOT] = slot[1:]
         self._pages[at] = slot[0]
-        self._next = self._next + 1 if self._next + 1 < self._slots else 1
+        self._next = self._after(number)
+        return number
+
+    def _after(self, number: int) -> int:
+        return number + 1 if number + 1 < self._slots else 1
 
     def close(self, *, settled: bool) -> None:
         """Give up the lock. The file goes only when everything in it is settled in the ledger."""
@@ -299,7 +313,9 @@ def _read_journal(descriptor: int, worker_id: str) -> WireLog:
     content = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
     records: dict[tuple[str, int], Outcome | None] = {}
     unfinished = 0
-    trusted = True
+    header = _read_slot(content[:SLOT]) or []
+    # One that was cut off, or lost its beginning, may have lost anything.
+    trusted = len(header) == 7 and len(content) == int(header[6]) * SLOT
     for start in range(0, len(content), SLOT):
         raw = content[start : start + SLOT]
         unfinished += _is_unfinished(raw)
@@ -329,7 +345,7 @@ def _read_slot(raw: bytes) -> list[str] | None:
     if len(raw) != SLOT or checksum != b"%08x" % crc32(body):
         return None
     text = body.decode("utf-8", "replace").rstrip()
-    return text.split(" ", 5) if text.startswith("H") else text.split(" ", 4)
+    return text.split(" ", 6) if text.startswith("H") else text.split(" ", 4)
 
 
 def _claim_in(path: Path) -> int:
