@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import socket
+import uuid
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
@@ -245,34 +246,43 @@ def notion_names(settings: Settings) -> tuple[TableNames, TableNames]:
 
 def make_chores(settings: Settings, store: Store) -> list[Chore]:
     """What a worker does now and then beside sending."""
+    return [(2.0, lambda: write_due_reports(settings, store)), *make_notion_chores(settings, store)]
+
+
+def write_due_reports(settings: Settings, store: Store) -> None:
     from sendonce.flows.write_reports import write_reports
 
-    chores: list[Chore] = [
-        (2.0, lambda: write_reports(store, lambda one: write_report(settings, store, one)))
-    ]
-    if settings.notion_token:
-        chores += _notion_chores(settings, store)
-    return chores
+    write_reports(store, lambda mailout_id: write_report(settings, store, mailout_id))
 
 
 def write_report(settings: Settings, store: Store, mailout_id: str) -> Path:
-    """Every recipient of a mailout and what became of the letter, as a CSV file beside the state."""
+    """Every recipient of a mailout and what became of the letter, as a CSV file beside the state.
+
+    The file appears when it is whole: whoever writes it may be stopped at any time.
+    """
     from sendonce.adapters.reports_csv import CsvTable
     from sendonce.flows.report_mailout import COLUMNS, recipients, row_of
 
-    folder = settings.state_dir / "reports"
+    path = settings.state_dir / "reports" / f"{mailout_id}.csv"
+    draft = path.with_name(f".{mailout_id}-{uuid.uuid4()}.csv")
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            with CsvTable(draft, COLUMNS, even_if_empty=True) as table:
+                for recipient in recipients(store.jobs, mailout_id):
+                    table.write(row_of(recipient))
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
     except OSError as exc:
-        raise BadInput(f"The folder {folder} cannot be made: {exc.strerror}. Set STATE_DIR.") from exc
-    path = folder / f"{mailout_id}.csv"
-    with CsvTable(path, COLUMNS, even_if_empty=True) as table:
-        for recipient in recipients(store.jobs, mailout_id):
-            table.write(row_of(recipient))
+        raise BadInput(f"The report {path} cannot be written: {exc.strerror}. Set STATE_DIR.") from exc
     return path
 
 
-def _notion_chores(settings: Settings, store: Store) -> list[Chore]:
+def make_notion_chores(settings: Settings, store: Store) -> list[Chore]:
+    """Pages are read, and told what became of them."""
+    if not settings.notion_token:
+        return []
     from sendonce.adapters.notion.reporter import NotionReporter
     from sendonce.adapters.notion.reports import NotionReports
     from sendonce.adapters.sources.notion import NotionLetters

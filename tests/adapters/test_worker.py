@@ -78,6 +78,13 @@ def test_who_leaves_when_nothing_is_due_leaves_no_mailout_open_and_no_report_unw
     assert len(report.read_text(encoding="utf-8-sig").splitlines()) == 1 + 60
 
 
+def test_a_report_that_cannot_be_written_keeps_nobody_from_sending(world: World) -> None:
+    world.plan(60)
+    (world.disk / "state" / "reports" / f"{world.mailout}.csv").mkdir(parents=True)
+    world.run("worker", "--until-idle")
+    assert world.states() == {"sent": 60}
+
+
 def test_a_provider_that_hangs_leaves_its_own_calls_in_doubt_and_no_others(world: World) -> None:
     world.plan(100)
     world.sandbox.faults(hang_after=1.0, hang_seconds=60)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -99,19 +98,17 @@ class Troubled:
 
 
 @dataclass
-class OnDisk:
-    """A ledger whose commit takes ``seconds``; it remembers in which thread each was made."""
+class Commits:
+    """A ledger that remembers in which thread each commit was made."""
 
     ledger: Any
-    seconds: float
     places: list[str] = field(default_factory=list)
 
-    def begin_turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> OnDisk:
+    def begin_turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> Commits:
         self._turn = self.ledger.turn(settlements, claim)
         return self
 
     def commit(self) -> Turn:
-        time.sleep(self.seconds)
         self.places.append(threading.current_thread().name)
         return self._turn
 
@@ -190,16 +187,19 @@ def test_every_letter_is_journaled_before_it_leaves_and_settled_after() -> None:
     assert len(scene.journal.wired) == len(scene.journal.replied) == 20
 
 
-@pytest.mark.parametrize(
-    ("seconds", "in_the_loop"), [(0.0, range(10, 1000)), (0.01, range(1, 4))], ids=["quick", "slow"]
-)
-def test_the_loop_waits_for_quick_commits_only(seconds: float, in_the_loop: range) -> None:
+@pytest.mark.parametrize(("quick", "in_the_loop"), [(60.0, range(10, 1000)), (1e-9, range(2, 3))])
+def test_the_loop_waits_for_quick_commits_only(
+    quick: float, in_the_loop: range, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two commits that take longer than a quick one send the next ones to the thread."""
+    monkeypatch.setattr(send, "QUICK_COMMIT", quick)
+    monkeypatch.setattr(send, "SLOW_COMMITS_FOR", 60.0)
     scene = Scene(people=20, batch_size=1)
-    disk = scene.ledger = OnDisk(scene.store.ledger, seconds)
+    commits = scene.ledger = Commits(scene.store.ledger)
     scene.play()
     assert scene.states() == {JobState.SENT: 20}
-    assert disk.places.count("MainThread") in in_the_loop
-    assert (len(disk.places) > disk.places.count("MainThread")) is (seconds > 0)
+    assert commits.places.count("MainThread") in in_the_loop
+    assert (len(commits.places) > commits.places.count("MainThread")) is (quick < 1)
 
 
 @pytest.mark.parametrize("rate", [14, 100])

@@ -7,6 +7,7 @@ import gc
 import logging
 import signal
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
@@ -27,6 +28,7 @@ from sendonce.settings import Settings
 log = logging.getLogger(__name__)
 
 BOOKS_EVERY = 1.0
+LAST_WORDS_WITHIN = 10.0
 T = TypeVar("T")
 
 
@@ -40,14 +42,17 @@ def run_worker(settings: Settings, store: Store, *, name: str, until_idle: bool)
             token = settings.executor_shared_secret
             stack.enter_context(serve_metrics(metrics, settings.metrics_port, settings.host, token))
         uvloop.run(_until_signal(worker, worker.run(Worker.idle if until_idle else None)))
-    if until_idle:
+    if until_idle and not worker.was_stopped:
         _say_the_last_words(settings, store)
 
 
 def run_tick(settings: Settings, store: Store, seconds: float) -> int:
     """Work until nothing is due or the time is over; how many letters were settled."""
     worker = _ticking_worker(settings, store)
-    return uvloop.run(_until_signal(worker, _work_for(worker, seconds)))
+    settled = uvloop.run(_until_signal(worker, _work_for(worker, seconds)))
+    if not worker.was_stopped:
+        _say_the_last_words(settings, store)
+    return settled
 
 
 async def tick(settings: Settings, store: Store, seconds: float) -> int:
@@ -75,7 +80,8 @@ def run_until_mailout_ends(settings: Settings, store: Store, mailout_id: str, *,
     tune_the_interpreter()
     with measuring("Sending", None, silent=silent) as show:
         uvloop.run(_until_signal(worker, worker.run(_mailout_ends(store, mailout_id, show))))
-    _say_the_last_words(settings, store)
+    if not worker.was_stopped:
+        _say_the_last_words(settings, store)
 
 
 def tune_the_interpreter() -> None:
@@ -89,10 +95,21 @@ def tune_the_interpreter() -> None:
 
 
 def _say_the_last_words(settings: Settings, store: Store) -> None:
-    """The reports of what ended, before the process does. What cannot be told now, the next worker tells."""
-    for _, chore in wiring.make_chores(settings, store):
-        with suppress(Unavailable):
+    """The reports of what ended, before the process does; Notion is told, too, if it listens. What cannot be
+    told now, the next worker tells."""
+    with suppress(Unavailable):
+        wiring.write_due_reports(settings, store)
+    telling = threading.Thread(target=_tell_notion, args=(settings, store), daemon=True)
+    telling.start()
+    telling.join(LAST_WORDS_WITHIN)
+
+
+def _tell_notion(settings: Settings, store: Store) -> None:
+    for _, chore in wiring.make_notion_chores(settings, store):
+        try:
             chore()
+        except Exception as exc:  # noqa: BLE001 (the process is about to end, and its work is done)
+            log.warning("Notion was not told", extra={"fields": {"error": str(exc)}})
 
 
 def _mailout_ends(

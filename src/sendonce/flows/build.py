@@ -22,13 +22,14 @@ class ParcelBuilder:
     def load(self, jobs: tuple[ClaimedJob, ...]) -> None:
         """Compile the letters of newly claimed jobs, and forget those that were claimed longest ago."""
         wanted = {job.mailout_id for job in jobs}
+        letters = self._letters.copy()  # the loop may be building from the present one
         for mailout_id in wanted:
-            known = mailout_id in self._letters
-            letter = self._letters.pop(mailout_id) if known else self._compiled(mailout_id)
-            self._letters[mailout_id] = letter
+            known = mailout_id in letters
+            letters[mailout_id] = letters.pop(mailout_id) if known else self._compiled(mailout_id)
         # The jobs of two groups may be waiting, each of a mailout of its own.
-        for mailout_id in list(self._letters)[: -max(MOST_LETTERS, 3 * len(wanted))]:
-            del self._letters[mailout_id]
+        for mailout_id in list(letters)[: -max(MOST_LETTERS, 3 * len(wanted))]:
+            del letters[mailout_id]
+        self._letters = letters
 
     def _compiled(self, mailout_id: str) -> CompiledLetter | BadInput:
         try:

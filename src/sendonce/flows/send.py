@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from sendonce.domain.failpoints import failpoint
 from sendonce.domain.jobs import ClaimedJob, ClaimRequest, Settlement, Turn
-from sendonce.domain.outcomes import Deferred, InDoubt, Outcome, Refused
+from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
 from sendonce.domain.pacing import Pacer, SendRate, Unpaced, group_size
 from sendonce.domain.parcels import Parcel
 from sendonce.domain.retries import RetryPolicy
@@ -134,6 +134,7 @@ class Sender:
         self._drain_ends = float("inf")
         self._throttles = 0
         self._highest_claim = 0
+        self._turn_seconds = 0.0
         self._commit_seconds = 0.0
         self._commits_slow_until = 0.0
         self._batches = _Batches()
@@ -342,7 +343,9 @@ class Sender:
             if not claimed or self._room() < self._group:
                 await self._wait_for_books()
             else:
-                await asyncio.sleep(0)  # a turn that waits for nothing must not starve the loop
+                # A turn that waits for nothing must not starve the loop; and where none of its letters could
+                # be built, the next follows at once, and other writers should get in between.
+                await asyncio.sleep(0 if self._taken else self._turn_seconds)
             self._books_due.clear()
 
     async def _wait_for_books(self) -> None:
@@ -370,6 +373,7 @@ class Sender:
         began, began_boot = time.monotonic(), boot_time()
         turn = await self._turn_until_answered(settlements, claim)
         now = time.monotonic()
+        self._turn_seconds = min(now - began, 1.0)
         self._rate.observe(len(settlements), now - self._last_turn)
         self._last_turn = now
         self._meter.observe_turn(len(turn.claimed), len(settlements), now - began)
@@ -409,9 +413,11 @@ class Sender:
                 pause = min(pause * 2, 5.0)
 
     async def _commit(self, settlements: list[Settlement], claim: ClaimRequest | None) -> Turn:
-        """Where it has to be waited for, in a thread: for a server, for another writer, for a slow disk."""
+        """Where it has to be waited for, in a thread: for a server, for another writer, for a slow disk, for
+        outcomes that are settled one by one."""
         failpoint("settle-before")
-        begun = self._ledger.begin_turn(settlements, claim)
+        usual = all(isinstance(settlement.outcome, Accepted) for settlement in settlements)
+        begun = self._ledger.begin_turn(settlements, claim) if usual else None
         if begun is not None and time.monotonic() >= self._commits_slow_until:
             return self._commit_here(begun)
         return await asyncio.get_running_loop().run_in_executor(
@@ -425,8 +431,9 @@ class Sender:
         # One long commit (SQLite then moves its log into the file) does not make them slow, two or three do.
         self._commit_seconds += 0.2 * (min(ended - began, 3 * QUICK_COMMIT) - self._commit_seconds)
         if self._commit_seconds > QUICK_COMMIT:
-            # The next one that is tried here decides alone.
-            self._commits_slow_until, self._commit_seconds = ended + SLOW_COMMITS_FOR, 0.8 * QUICK_COMMIT
+            # The next that is tried here decides alone, and the loop stands still for a twentieth at most.
+            self._commits_slow_until = ended + max(SLOW_COMMITS_FOR, 20 * (ended - began))
+            self._commit_seconds = 0.8 * QUICK_COMMIT
         return turn
 
     def _finish_turn(

@@ -123,12 +123,17 @@ class Worker:
         self._leaving = threading.Event()
         self._steward = Steward(store, planner=self.id, pause=lambda: self._leaving.wait(0.005))
         self._planning = True
-        self._house_kept = False
-        """Whether what the sender did last is in order: a mailout whose last letter went out is over."""
+        self._house_kept_at: int | None = None
+        """How many letters were settled when the sender rested and what was over was called so."""
         self._sender: Sender | None = None
 
     def stop(self) -> None:
         self._stopping.set()
+
+    @property
+    def was_stopped(self) -> bool:
+        """Somebody asked it to leave; it did not leave by itself."""
+        return self._stopping.is_set()
 
     async def run(self, until: Callable[[Worker], Awaitable[bool]] | None = None) -> int:
         """Work until ``until`` is true (asked several times a second); how many letters were settled."""
@@ -248,8 +253,9 @@ class Worker:
 
     async def _plan(self) -> None:
         resting = self._sender is not None and self._sender.idle.is_set()
+        settled = self._sender.settled if self._sender is not None and resting else None
         self._planning = await asyncio.to_thread(self._steward.run)
-        self._house_kept = resting
+        self._house_kept_at = settled
 
     async def _renew_rate(self) -> None:
         await self._rates.ask_quota()
@@ -296,7 +302,9 @@ class Worker:
 
     async def idle(self) -> bool:
         """Nothing is on its way or being planned, what ended is closed, nothing comes due in a moment."""
-        if self._sender is None or not self._sender.idle.is_set() or self._planning or not self._house_kept:
+        if self._sender is None or not self._sender.idle.is_set() or self._planning:
+            return False
+        if self._house_kept_at != self._sender.settled:
             return False
         due = await asyncio.to_thread(self._store.jobs.oldest_due)
         if due is None:
@@ -325,8 +333,10 @@ def _in_thread(chore: Callable[[], None]) -> Callable[[], Awaitable[None]]:
             error: Exception | None = None
             try:
                 chore()
-            except Exception as exc:  # noqa: BLE001 (it is raised where the chore is awaited)
+            except (Unavailable, LedgerRolledBack) as exc:
                 error = exc
+            except Exception as exc:  # noqa: BLE001 (letters go out, whatever becomes of a report)
+                log.error("a chore failed", extra={"fields": {"error": f"{type(exc).__name__}: {exc}"}})
             with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(finish, error)
 

@@ -73,6 +73,7 @@ class Database:
             try:
                 connection.commit()
             except sa.exc.DBAPIError as exc:
+                connection.invalidate()  # it may be in the transaction still, with its locks
                 raise StoreLost(f"A commit was not confirmed. {self._explain(exc)}") from exc
 
     @contextmanager
