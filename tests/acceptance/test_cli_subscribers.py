@@ -86,6 +86,29 @@ def test_a_list_goes_in_and_comes_out(sendonce: Run, tmp_path: Path) -> None:
     assert sendonce("subscribers", "export", "--status", "bounced").stdout.count("\n") == 1
 
 
+def test_opt_outs_go_along_to_another_database(sendonce: Run, tmp_path: Path) -> None:
+    """An export makes nobody active elsewhere; the suppressions carry the opt-outs over."""
+    people = "email,name\nann@example.com,Ann\nbob@example.com,Bob\n+eve@example.com,Eve\n"
+    (tmp_path / "list.csv").write_text(people)
+    for address in ("bob@example.com", "+eve@example.com"):
+        sendonce("suppression", "add", address, "--note", "said so,\nby phone")
+    sendonce("subscribers", "import", "list.csv")
+    sendonce("subscribers", "export", "-o", "out.csv")
+    (tmp_path / "suppressed.csv").write_text(sendonce("suppression", "export").stdout)
+
+    there = {"DATABASE_URL": f"sqlite:///{tmp_path}/other.db", "STATE_DIR": str(tmp_path / "other")}
+    report = told(sendonce("subscribers", "import", "out.csv", "--json", **there))
+    assert (report["inserted"], report["invalid"]) == (1, 2)
+    assert "its status is unsubscribed: " in report["invalid_lines"][0]["reason"]
+    ann = told(sendonce("show", "ann@example.com", "--json", **there))["subscribers"][0]
+    assert (ann["status"], ann["attributes"]) == ("active", {})
+    carried = told(sendonce("suppression", "import", "suppressed.csv", "--json", **there))
+    assert (carried["added"], carried["invalid"]) == (2, 0)
+    sendonce("subscribers", "import", "list.csv", **there)
+    listed = told(sendonce("subscribers", "list", "--json", **there))
+    assert listed["counts"] == {"active": 1, "unsubscribed": 2}
+
+
 def test_what_is_wrong_with_an_import_is_told(sendonce: Run, tmp_path: Path) -> None:
     """A missing file, an unknown column and a wrong --map: exit code 2, with a way out."""
     (tmp_path / "list.csv").write_text("who,what\na,b\n")

@@ -249,6 +249,37 @@ def test_columns_can_be_named(tmp_path: Path) -> None:
         read(tmp_path, content, columns={"email": "Mail"})
 
 
+OPT_OUT = "opted-out people are carried over by 'sendonce suppression export'"
+
+
+@pytest.mark.parametrize("more", ["", 'd@example.com,D,"two\nlines"\n'])
+def test_who_opted_out_elsewhere_is_not_imported(tmp_path: Path, more: str) -> None:
+    """A status of ours in a column titled so, in any case; any other value is a foreign file's own."""
+    lines = "a@example.com,A,VIP\nb@example.com,B, Unsubscribed \nc@example.com,C,bounced\n"
+    rows = read(tmp_path, f"email,name,status\n{lines}e@example.com,E,ACTIVE\n{more}")
+    assert [(person[1], person[3]) for person in good(rows)][:2] == [
+        ("a@example.com", {"status": "VIP"}),
+        ("e@example.com", {"status": "ACTIVE"}),
+    ]
+    assert [(line, reason.partition(":")[0]) for line, reason in bad(rows)] == [
+        (3, "its status is unsubscribed"),
+        (4, "its status is bounced"),
+    ]
+    assert all(OPT_OUT in reason for _, reason in bad(rows))
+    assert len(good(read(tmp_path, "email,State\na@example.com,bounced\n"))) == 1
+
+
+def test_an_export_of_ours_brings_no_attributes_of_its_own(tmp_path: Path) -> None:
+    content = "email,name,status,status_updated_at,created_at,city\na@example.com,A,active,x,y,Riga\n"
+    assert good(read(tmp_path, content)) == [(2, "a@example.com", "A", {"city": "Riga"})]
+    assert good(read(tmp_path, content, columns={"since": "created_at"}))[0][3] == {
+        "city": "Riga",
+        "since": "y",
+    }
+    foreign = content.replace("name,status", "status,name")
+    assert set(good(read(tmp_path, foreign))[0][3]) == {"status", "status_updated_at", "created_at", "city"}
+
+
 def test_international_domains_are_read_beside_plain_ones(tmp_path: Path) -> None:
     rows = read(tmp_path, "email\na@bücher.example\nB@Example.com\nc@почта.рф\n")
     found = [person[1] for person in good(rows)]

@@ -10,8 +10,18 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def harmless(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
-    return "'" + cell if cell.startswith(_FORMULA_STARTS) else cell
+    """A cell that no spreadsheet takes for a formula. ``unguarded`` gives back what it was."""
+    return "'" + cell if _needs_guard(cell) else cell
+
+
+def unguarded(cell: str) -> str:
+    """The cell that ``harmless`` made this of: without the apostrophe that it put in front, and no other."""
+    return cell[1:] if cell.startswith("'") and _needs_guard(cell) else cell
+
+
+def _needs_guard(cell: str) -> bool:
+    # With apostrophes of its own in front of the sign it gets one more, or nobody could tell whose they are.
+    return cell.lstrip("'").startswith(_FORMULA_STARTS)
 
 
 def spreadsheet_writer(file: TextIO) -> Any:

@@ -18,6 +18,12 @@ class SubscriberStatus(StrEnum):
     UNSUBSCRIBED = "unsubscribed"
 
 
+OPTED_OUT = frozenset(SubscriberStatus) - {SubscriberStatus.ACTIVE}
+
+EXPORTED = ("email", "name", "status", "status_updated_at", "created_at")
+"""The titles that an export of ours begins with; the attributes follow. An import knows it by them."""
+
+
 @dataclass(frozen=True, slots=True)
 class NewSubscriber:
     address: Address

@@ -21,7 +21,7 @@ from sendonce.domain.people_columns import (
     attributes_texts,
     plain_addresses,
 )
-from sendonce.domain.subscribers import BadRow
+from sendonce.domain.subscribers import EXPORTED, OPTED_OUT, BadRow
 from sendonce.errors import BadInput
 
 # Titles as exports write them, GetResponse's among them, in letters and digits only: «E-mail адрес» is
@@ -100,6 +100,7 @@ class _Layout:
     email: int
     name: int | None
     attributes: tuple[tuple[int, str], ...]
+    statuses: tuple[int, ...]
     encoding: str
 
     @classmethod
@@ -121,9 +122,13 @@ class _Layout:
         if name is None:
             name = _first_of(NAME_TITLES, free)
         titles = ["" if n in (email, name) else title for n, title in enumerate(header)]
+        if tuple(header[: len(EXPORTED)]) == EXPORTED:
+            # An export of ours: what it says of a person beside the name and attributes is not ours to keep.
+            titles[: len(EXPORTED)] = [""] * len(EXPORTED)
         for target, index in chosen.items():
             titles[index] = target
-        return cls(len(header), email, name, _attributes(titles), encoding)
+        statuses = tuple(n for n, title in enumerate(header) if title.strip() == "status")
+        return cls(len(header), email, name, _attributes(titles), statuses, encoding)
 
     def take(self, block: Block) -> ReadChunk:
         if block.columns:
@@ -134,8 +139,12 @@ class _Layout:
         return chunk
 
     def _take_columns(self, lines: Sequence[int], columns: Sequence[Sequence[str]]) -> ReadChunk:
-        """The usual case, column by column. What is not a plain address is looked at as a row."""
+        """The usual case, column by column. What is no plain address, or opted out, is looked at as a row."""
         emails, keys = plain_addresses([raw.strip() for raw in columns[self.email]])
+        for index in self.statuses:
+            denials = set(filter(_denies, set(columns[index])))
+            if denials:
+                keys = ["" if raw in denials else key for raw, key in zip(columns[index], keys, strict=True)]
         people = PeopleColumns(emails, keys, self._names(columns), self._attributes(columns))
         if all(keys):
             return ReadChunk(list(lines), people)
@@ -191,6 +200,12 @@ class _Layout:
             return "the name has a line break in it"
         if any(cell.strip() for cell in cells[self.width :]):
             return f"it has {len(cells)} cells, but the first line names {self.width} columns"
+        for index in self.statuses:
+            if _denies(cells[index]):
+                return (
+                    f"its status is {cells[index].strip().lower()}: opted-out people are carried over by "
+                    "'sendonce suppression export' and 'sendonce suppression import'"
+                )
         return None
 
 
@@ -203,6 +218,11 @@ def _column(header: list[str], title: str, path: str) -> int:
             return found[0]
     names = _shown(", ".join(written.strip() for written in header if written.strip()) or "nothing")
     raise BadInput(f"{path!r} has no column {title!r}: its first line names {names}. Correct --map.")
+
+
+def _denies(status: str) -> bool:
+    """Whether it is a status of ours that somebody has who is not written to."""
+    return status.strip().lower() in OPTED_OUT
 
 
 def _first_of(known: tuple[str, ...], titles: list[str]) -> int | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sendonce.domain.addresses import parse_address
-from sendonce.domain.subscribers import DEFAULT_TENANT, ImportCounts, Subscriber, SubscriberStatus
+from sendonce.domain.subscribers import DEFAULT_TENANT, EXPORTED, ImportCounts, Subscriber, SubscriberStatus
 from sendonce.entrypoints.cli.context import opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say, say_error
 from sendonce.entrypoints.cli.progress import measuring
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 group = typer.Typer(name="subscribers", help="People on the opt-in list.", no_args_is_help=True)
 
 StatusOption = Annotated[SubscriberStatus | None, typer.Option(help="Only those with this status.")]
-EXPORTED = ("email", "name", "status", "status_updated_at", "created_at")
 
 
 @group.command("import")

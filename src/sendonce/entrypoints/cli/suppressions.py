@@ -7,12 +7,12 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
 from sendonce.domain.addresses import parse_address
-from sendonce.domain.subscribers import DEFAULT_TENANT
+from sendonce.domain.subscribers import DEFAULT_TENANT, EXPORTED
 from sendonce.domain.suppressions import EVERYBODY, Suppression, SuppressionReason
 from sendonce.entrypoints.cli.context import opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
@@ -119,13 +119,40 @@ def _addresses(file: Path, encoding: str) -> Iterator[tuple[int, str]]:
 
     try:
         with file.open("rb") as raw, open_text(raw, str(file), encoding or None) as source:
-            for line, text in enumerate(source, 1):
-                first = re.split("[,;\t]", text.lstrip("\ufeff"), maxsplit=1)[0].strip().strip('"').strip()
-                header = line == 1 and first.lower() in {"address", "email", "e-mail", "почта"}
-                if first and not header:
-                    yield line, first
+            header = source.readline()
+            if header and _first_cell(header).lower() not in {"", "address", "email", "e-mail", "почта"}:
+                yield 1, _first_cell(header)
+            delimiter = max(",;\t", key=header.count)
+            titles = header.replace('"', "").rstrip("\r\n").split(delimiter)
+            ours = titles == COLUMNS or tuple(titles[: len(EXPORTED)]) == EXPORTED
+            following = _exported(source, delimiter, len(titles)) if ours else _plain_lines(source)
+            yield from ((line, first) for line, first in following if first)
     except OSError as exc:
         raise BadInput(f"{file} cannot be read: {exc.strerror}.") from exc
+
+
+def _first_cell(line: str) -> str:
+    return re.split("[,;\t]", line.lstrip("\ufeff"), maxsplit=1)[0].strip().strip('"').strip()
+
+
+def _plain_lines(source: TextIO) -> Iterator[tuple[int, str]]:
+    return enumerate(map(_first_cell, source), 2)
+
+
+def _exported(source: TextIO, delimiter: str, width: int) -> Iterator[tuple[int, str]]:
+    """The addresses of an export of ours as they were before it was made safe for spreadsheets.
+
+    Its notes may have line breaks in them, so a line is not always a record. A record that is broken
+    is read for its address all the same: an opt-out is not to be lost.
+    """
+    from sendonce.adapters.csv_cells import unguarded
+    from sendonce.adapters.sources.csv_records import CsvRecords
+
+    for block in CsvRecords(source).blocks(delimiter, width):
+        firsts = block.columns[0] if block.columns else ["".join(cells[:1]) for cells in block.records]
+        found = [*zip(block.lines, firsts, strict=True), *((n, _first_cell(raw)) for n, raw, _ in block.bad)]
+        for line, first in sorted(found):
+            yield line + 1, unguarded(first.strip())
 
 
 @group.command()
