@@ -86,6 +86,33 @@ def test_a_list_goes_in_and_comes_out(sendonce: Run, tmp_path: Path) -> None:
     assert sendonce("subscribers", "export", "--status", "bounced").stdout.count("\n") == 1
 
 
+def test_an_export_comes_in_as_it_was(sendonce: Run, tmp_path: Path) -> None:
+    """What was put in front of formulas is taken off and nothing else; no two columns have one title."""
+    people = [
+        ["email", "name", "phone", "Status", "created at", "note"],
+        ["=ann@example.com", "'quoted'", "+7 900", "VIP", "May", "'=1"],
+        ["bob@example.com", "-", "'7", "", "", "''+\n=2"],
+    ]
+    with (tmp_path / "list.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(people)
+    sendonce("subscribers", "import", "list.csv")
+    sendonce("subscribers", "export", "-o", "out.csv")
+    header = (tmp_path / "out.csv").read_text("utf-8-sig").splitlines()[0].replace('"', "").split(",")
+    assert header[5:] == ["attribute created_at", "note", "phone", "attribute status"]
+
+    there = {"DATABASE_URL": f"sqlite:///{tmp_path}/other.db", "STATE_DIR": str(tmp_path / "other")}
+    assert told(sendonce("subscribers", "import", "out.csv", "--json", **there))["inserted"] == 2
+    here, copied = (
+        [(p["email"], p["name"], p["attributes"]) for p in told(listed)["subscribers"]]
+        for listed in (
+            sendonce("subscribers", "list", "--json"),
+            sendonce("subscribers", "list", "--json", **there),
+        )
+    )
+    assert here == copied
+    assert {name for _, name, _ in here} == {"'quoted'", "-"}
+
+
 def test_opt_outs_go_along_to_another_database(sendonce: Run, tmp_path: Path) -> None:
     """An export makes nobody active elsewhere; the suppressions carry the opt-outs over."""
     people = "email,name\nann@example.com,Ann\nbob@example.com,Bob\n+eve@example.com,Eve\n"

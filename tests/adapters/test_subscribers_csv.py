@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sendonce.adapters.csv_cells import harmless, unguarded
 from sendonce.adapters.sources.subscribers_csv import read_subscribers
 from sendonce.domain.addresses import parse_address, suppression_key
 from sendonce.domain.people_columns import (
@@ -278,6 +279,17 @@ def test_an_export_of_ours_brings_no_attributes_of_its_own(tmp_path: Path) -> No
     }
     foreign = content.replace("name,status", "status,name")
     assert set(good(read(tmp_path, foreign))[0][3]) == {"status", "status_updated_at", "created_at", "city"}
+
+
+@given(st.text("'=+-@\t\r a", max_size=5))
+def test_the_guard_of_a_cell_is_taken_off_and_nothing_else(cell: str) -> None:
+    assert unguarded(harmless(cell)) == cell
+    assert not harmless(cell).startswith(("=", "+", "-", "@", "\t", "\r"))
+
+
+def test_the_apostrophes_of_a_foreign_file_are_its_own(tmp_path: Path) -> None:
+    rows = read(tmp_path, "email,name,phone\na@example.com,'quoted','+7\n")
+    assert good(rows) == [(2, "a@example.com", "'quoted'", {"phone": "'+7"})]
 
 
 def test_international_domains_are_read_beside_plain_ones(tmp_path: Path) -> None:

@@ -23,6 +23,18 @@ OPTED_OUT = frozenset(SubscriberStatus) - {SubscriberStatus.ACTIVE}
 EXPORTED = ("email", "name", "status", "status_updated_at", "created_at")
 """The titles that an export of ours begins with; the attributes follow. An import knows it by them."""
 
+_ATTRIBUTE = "attribute "
+
+
+def attribute_title(name: str) -> str:
+    """What the column of an attribute is called in an export: no two columns have one title."""
+    return _ATTRIBUTE + name if name in EXPORTED else name
+
+
+def attribute_of(title: str) -> str:
+    """The attribute whose ``attribute_title`` it is."""
+    return title.removeprefix(_ATTRIBUTE)
+
 
 @dataclass(frozen=True, slots=True)
 class NewSubscriber:

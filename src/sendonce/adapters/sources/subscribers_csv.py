@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TextIO
 
+from sendonce.adapters.csv_cells import unguarded
 from sendonce.adapters.sources.csv_records import MAX_LINE, Block, CsvRecords, TooLong
 from sendonce.adapters.sources.text_encoding import open_text
 from sendonce.domain.addresses import parse_address
@@ -21,7 +22,7 @@ from sendonce.domain.people_columns import (
     attributes_texts,
     plain_addresses,
 )
-from sendonce.domain.subscribers import EXPORTED, OPTED_OUT, BadRow
+from sendonce.domain.subscribers import EXPORTED, OPTED_OUT, BadRow, attribute_of
 from sendonce.errors import BadInput
 
 # Titles as exports write them, GetResponse's among them, in letters and digits only: «E-mail адрес» is
@@ -101,6 +102,7 @@ class _Layout:
     name: int | None
     attributes: tuple[tuple[int, str], ...]
     statuses: tuple[int, ...]
+    ours: bool
     encoding: str
 
     @classmethod
@@ -122,20 +124,22 @@ class _Layout:
         if name is None:
             name = _first_of(NAME_TITLES, free)
         titles = ["" if n in (email, name) else title for n, title in enumerate(header)]
-        if tuple(header[: len(EXPORTED)]) == EXPORTED:
-            # An export of ours: what it says of a person beside the name and attributes is not ours to keep.
-            titles[: len(EXPORTED)] = [""] * len(EXPORTED)
+        ours = tuple(header[: len(EXPORTED)]) == EXPORTED
+        if ours:
+            # What an export of ours says of a person's status and times holds where it was made.
+            titles = [""] * len(EXPORTED) + [attribute_of(title) for title in titles[len(EXPORTED) :]]
         for target, index in chosen.items():
             titles[index] = target
         statuses = tuple(n for n, title in enumerate(header) if title.strip() == "status")
-        return cls(len(header), email, name, _attributes(titles), statuses, encoding)
+        return cls(len(header), email, name, _attributes(titles), statuses, ours, encoding)
 
     def take(self, block: Block) -> ReadChunk:
         if block.columns:
-            return self._take_columns(block.lines, block.columns)
+            columns = [*map(_unguarded, block.columns)] if self.ours else block.columns
+            return self._take_columns(block.lines, columns)
         chunk = ReadChunk()
         for line, cells in zip(block.lines, block.records, strict=True):
-            self._take_row(chunk, line, cells)
+            self._take_row(chunk, line, [*map(unguarded, cells)] if self.ours else cells)
         return chunk
 
     def _take_columns(self, lines: Sequence[int], columns: Sequence[Sequence[str]]) -> ReadChunk:
@@ -218,6 +222,10 @@ def _column(header: list[str], title: str, path: str) -> int:
             return found[0]
     names = _shown(", ".join(written.strip() for written in header if written.strip()) or "nothing")
     raise BadInput(f"{path!r} has no column {title!r}: its first line names {names}. Correct --map.")
+
+
+def _unguarded(column: Sequence[str]) -> Sequence[str]:
+    return [*map(unguarded, column)] if "'" in "".join(column) else column
 
 
 def _denies(status: str) -> bool:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sendonce.domain.addresses import parse_address
-from sendonce.domain.subscribers import DEFAULT_TENANT, EXPORTED, ImportCounts, Subscriber, SubscriberStatus
+from sendonce.domain.subscribers import (
+    DEFAULT_TENANT,
+    EXPORTED,
+    ImportCounts,
+    Subscriber,
+    SubscriberStatus,
+    attribute_title,
+)
 from sendonce.entrypoints.cli.context import opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say, say_error
 from sendonce.entrypoints.cli.progress import measuring
@@ -123,7 +130,8 @@ def export(
                 print_json(as_dict(person))
             return
         extra = store.subscribers.attribute_names(DEFAULT_TENANT)
-        with CsvTable(output, (*EXPORTED, *extra), even_if_empty=True) as table:
+        titles = (*EXPORTED, *map(attribute_title, extra))
+        with CsvTable(output, titles, even_if_empty=True) as table:
             for person in people:
                 own = (getattr(person, column) for column in EXPORTED)
                 table.write((*own, *(person.attributes.get(name) for name in extra)))
