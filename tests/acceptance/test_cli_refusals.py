@@ -179,6 +179,35 @@ def test_an_import_of_nothing_but_bad_lines_is_no_success(desk: Desk) -> None:
     desk.run("subscribers", "import", "empty.csv")
 
 
+def test_no_output_overwrites_what_is_needed(desk: Desk) -> None:
+    """Neither the list that is read, nor the ledger, nor the other output, by whatever name; a device may."""
+    desk.import_rows([["jane@example.com", "Jane", "Riga"]])
+    mailout = desk.json("mailout", "create", letter(desk, plain()))["id"]
+    content = "email\nnobody\nanna@example.com\n"
+    people = desk.folder / "people.csv"
+    people.write_text(content)
+    (desk.folder / "link.csv").symlink_to(people)
+    ledger = desk.database_url.removeprefix("sqlite:///")
+    import_, report = ["subscribers", "import", "people.csv"], ["mailout", "report", mailout]
+    for command, what in (
+        ([*import_, "--rejects", "./people.csv"], "the file to read"),
+        ([*import_, "--rejects", "link.csv"], "the file to read"),
+        ([*import_, "--rejects", ledger], "the database"),
+        (["subscribers", "export", "-o", ledger], "the database"),
+        (["subscribers", "export", "-o", ledger + "-wal"], "the database"),
+        ([*report, "--csv", ledger], "the database"),
+        ([*report, "--errors-csv", ledger], "the database"),
+        ([*report, "--csv", "new.csv", "--errors-csv", "./new.csv"], "the other output too"),
+    ):
+        said = told(desk, *command, code=USAGE)
+        assert f"is {what}: writing would destroy it" in said
+        assert said.count("\n") == 1
+    assert people.read_text() == content
+    assert not (desk.folder / "new.csv").exists()
+    assert desk.json("subscribers", "list")["counts"] == {"active": 1}
+    desk.run(*report, "--csv", "/dev/null", "--errors-csv", "/dev/null")
+
+
 def test_opt_outs_in_an_encoding_that_is_not_found_out(desk: Desk) -> None:
     """The hint that the refusal gives is one that can be followed."""
     lines = "email,name\njose@example.com,José Muñoz Peña\n"

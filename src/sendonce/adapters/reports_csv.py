@@ -14,6 +14,27 @@ from sendonce.adapters.csv_cells import harmless, spreadsheet_writer
 from sendonce.errors import BadInput
 
 
+def refuse_to_overwrite(outputs: Iterable[Path], kept: Iterable[tuple[Path, str]]) -> None:
+    """Raises BadInput where an output is a file that must stay, or another output.
+
+    ``kept`` says of each file what it is. Devices and pipes have nothing to lose.
+    """
+    taken = list(kept)
+    for output in outputs:
+        for path, what in taken:
+            if _is_same_file(output, path):
+                raise BadInput(f"{str(output)!r} is {what}: writing would destroy it. Name another file.")
+        taken.append((output, "the other output too"))
+
+
+def _is_same_file(one: Path, other: Path) -> bool:
+    """However they are spelled or linked, and whether they are there yet or not."""
+    try:
+        return one.samefile(other) and one.is_file()
+    except OSError:
+        return one.resolve() == other.resolve()
+
+
 class CsvTable:
     """A CSV file with a title line, written as rows come; nothing is there before the first.
 

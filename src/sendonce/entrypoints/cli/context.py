@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sendonce.domain.mailouts import Mailout
@@ -42,6 +43,19 @@ def opened_store(settings: Settings, *, make: bool = False) -> Iterator[SqlStore
         yield store
     finally:
         store.close()
+
+
+def check_outputs(settings: Settings, *outputs: Path | None, source: Path | None = None) -> None:
+    """Refuse to write over the database, over what is being read, or two files into one."""
+    from sendonce import wiring
+    from sendonce.adapters.reports_csv import refuse_to_overwrite
+
+    kept = [(source, "the file to read")] if source else []
+    database = wiring.sqlite_file(settings)
+    if database is not None:
+        names = [database.name + ending for ending in ("", "-wal", "-shm", "-journal")]
+        kept += [(database.with_name(name), "the database") for name in names]
+    refuse_to_overwrite(filter(None, outputs), kept)
 
 
 def find_mailout(store: SqlStore, mailout_id: str) -> Mailout:

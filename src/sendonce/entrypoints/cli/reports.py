@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sendonce.domain.jobs import Books
-from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings
+from sendonce.entrypoints.cli.context import check_outputs, find_mailout, opened_store, ready_settings
 from sendonce.entrypoints.cli.mailouts import status_words
 from sendonce.entrypoints.cli.output import JsonFlag, print_json, say
 from sendonce.entrypoints.cli.progress import counting
@@ -31,7 +31,9 @@ def report(
     json: JsonFlag = False,
 ) -> None:
     """Sum up a mailout, and write what became of each recipient to CSV files."""
-    with opened_store(ready_settings(quiet=True)) as store:
+    settings = ready_settings(quiet=True)
+    check_outputs(settings, csv, errors_csv)
+    with opened_store(settings) as store:
         mailout = find_mailout(store, mailout_id)
         mailout_id = mailout.id
         rows = _write(store, mailout_id, csv, only_errors=False, silent=json) if csv else None

@@ -17,7 +17,7 @@ from sendonce.domain.subscribers import (
     SubscriberStatus,
     attribute_title,
 )
-from sendonce.entrypoints.cli.context import opened_store, ready_settings
+from sendonce.entrypoints.cli.context import check_outputs, opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say, say_error
 from sendonce.entrypoints.cli.progress import measuring
 from sendonce.errors import BadInput
@@ -56,7 +56,10 @@ def import_(
     settings = ready_settings(quiet=True)
     mapping = _mapping(columns or [])
     keep_rejects = rejects is not None or not dry_run
-    table = CsvTable(rejects or file.with_name(file.name + ".rejects.csv"), ("line", "reason", "record"))
+    rejects = rejects or file.with_name(file.name + ".rejects.csv")
+    if keep_rejects:
+        check_outputs(settings, rejects, source=file)
+    table = CsvTable(rejects, ("line", "reason", "record"))
     size = file.stat().st_size if file.is_file() else None
     with (
         opened_store(settings, make=True) as store,
@@ -123,7 +126,9 @@ def export(
 
     if json and output:
         raise BadInput("--json writes to stdout: leave out -o, or redirect it.")
-    with opened_store(ready_settings(quiet=True)) as store:
+    settings = ready_settings(quiet=True)
+    check_outputs(settings, output)
+    with opened_store(settings) as store:
         people = _everybody(store.subscribers, status)
         if json:
             for person in people:
