@@ -144,6 +144,19 @@ def test_what_is_wrong_with_an_import_is_told(sendonce: Run, tmp_path: Path) -> 
     assert "must be like" in sendonce("subscribers", "import", "list.csv", "--map", "email", code=2).stderr
 
 
+def test_a_title_with_a_comma_can_be_mapped(sendonce: Run, tmp_path: Path) -> None:
+    """In one --map or in several; a comma begins a pair where a name and an equals sign follow."""
+    (tmp_path / "list.csv").write_text('Кому;"Имя, фамилия";"Город, страна"\nann@example.com;Ann;Riga\n')
+    for words in (
+        ["--map", "name=Имя, фамилия,town=Город, страна,email=Кому"],
+        ["--map", "email=Кому,name=Имя, фамилия", "--map", "town=Город, страна"],
+    ):
+        report = told(sendonce("subscribers", "import", "list.csv", *words, "--json"))
+        assert (report["updated"], report["invalid"]) == (0, 0)
+    (ann,) = told(sendonce("subscribers", "list", "--json"))["subscribers"]
+    assert (ann["name"], ann["attributes"]) == ("Ann", {"town": "Riga"})
+
+
 def test_a_mailout_is_reported_and_a_person_forgotten(sendonce: Run, tmp_path: Path) -> None:
     """The report names each recipient; show tells why; erase takes the person out of all of it."""
     (tmp_path / "list.csv").write_text("email,name\nann@example.com,Ann\nbob@example.com,Bob\n")

@@ -84,6 +84,29 @@ def test_delimiter_byte_order_mark_and_line_ends(tmp_path: Path, delimiter: str,
     ]
 
 
+@pytest.mark.parametrize(
+    ("before", "delimiter"),
+    [
+        ("\n \r\n\n", ","),
+        (";;\n", ";"),
+        ("sep=;\n", ";"),
+        ("\r\nSEP=,\r\n\r\n", ","),
+        ('"sep=|"\n', "|"),
+        ("sep=\t\r\n", "\t"),
+    ],
+)
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_what_comes_before_the_titles_is_passed_over(
+    tmp_path: Path, before: str, delimiter: str, mark: str
+) -> None:
+    """Blank lines and Excel's word on the delimiter, which may be any; the lines are counted all the same."""
+    cells = [["email", "name", "town"], ["a@example.com", "Ann", "Riga"], ["nobody", "", ""]]
+    rows = read(tmp_path, mark + before + "\n".join(delimiter.join(row) for row in cells))
+    first = before.count("\n") + 2
+    assert good(rows) == [(first, "a@example.com", "Ann", {"town": "Riga"})]
+    assert [line for line, _ in bad(rows)] == [first + 1]
+
+
 def test_titles_that_repeat_or_lack_lose_no_data(tmp_path: Path) -> None:
     rows = read(tmp_path, "email,name,first name,city,City,,mail\na@example.com,A,B,C,D,E,F\n")
     assert good(rows) == [
@@ -158,6 +181,7 @@ def test_a_giant_line_inside_an_unclosed_quote_is_still_one_line(tmp_path: Path)
     [
         (b"", "is empty"),
         (b"\n\n", "is empty"),
+        (b"sep=;\n\n", "is empty"),
         (b"name,city\nAnn,Rome\n", "has no e-mail column: its first line names name, city"),
         (b"a@example.com,Ann\n", "has no e-mail column"),
         ("email,prénom\n".encode("latin-1"), "give --encoding"),
@@ -165,7 +189,7 @@ def test_a_giant_line_inside_an_unclosed_quote_is_still_one_line(tmp_path: Path)
         (b"email" + b",x" * 1000 + b"\n", "has 1001 columns"),
         (b"email" + b",x" * 1_000_000 + b"\n", "first line"),
     ],
-    ids=range(8),
+    ids=range(9),
 )
 def test_a_file_that_is_no_list_is_refused_with_a_way_out(
     tmp_path: Path, content: bytes, message: str

@@ -41,7 +41,7 @@ class CsvRecords:
         self._line = 1
 
     def header(self) -> str:
-        """The first line; empty at the end of the file. Raises TooLong."""
+        """The next line, before any blocks; empty at the end of the file. Raises TooLong."""
         self._line += 1
         return next(_Lines(self._file.readline), "")
 

@@ -41,8 +41,11 @@ CHUNK = 10_000
 """Rows of a chunk, or a few more: a store writes each chunk in one transaction."""
 
 _DELIMITERS = ",;\t"
+_BLANK = _DELIMITERS + '" \r\n'  # a blank row of a sheet is written ;;;
 _MAX_COLUMNS = 500
 _SHOWN_LENGTH = 200
+# Excel's word to itself in a line before the titles.
+_SEPARATOR = re.compile(r'"?sep=([^\w\s"]|\t)"?[\r\n]*', re.IGNORECASE)
 
 _NOT_TEXT = re.compile("[\ud800-\udfff]")  # what surrogateescape makes of undecodable bytes
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -60,6 +63,8 @@ def read_subscribers(
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[ReadChunk]:
     """The rows of a file whose first line names the columns. ``progress`` is told the bytes read so far.
+
+    Blank lines and Excel's ``sep=;`` may come before it.
 
     Raises BadInput, when the first chunk is asked for, if there is no such file or no e-mail column.
     """
@@ -79,7 +84,12 @@ def read_subscribers(
 def _chunks(file: TextIO, path: str, wanted: Columns) -> Iterator[ReadChunk]:
     records = CsvRecords(file)
     header = _header_line(records, path)
-    delimiter = max(_DELIMITERS, key=re.sub(r'"[^"]*"', "", header).count)
+    separator = _SEPARATOR.fullmatch(header)
+    if separator:
+        header = _header_line(records, path)
+        delimiter = separator[1]
+    else:
+        delimiter = max(_DELIMITERS, key=re.sub(r'"[^"]*"', "", header).count)
     titles = next(csv.reader([header], delimiter=delimiter), [])
     layout = _Layout.of(titles, wanted, path, file.encoding)
     chunk = ReadChunk()
@@ -259,11 +269,14 @@ def _attributes(titles: list[str]) -> tuple[tuple[int, str], ...]:
 
 
 def _header_line(records: CsvRecords, path: str) -> str:
+    """The next line with something in it."""
     try:
         header = records.header()
+        while header and not header.strip(_BLANK):
+            header = records.header()
     except TooLong as exc:
         raise BadInput(f"{path!r} is not a list of subscribers: in its first line {exc}.") from exc
-    if not header.strip():
+    if not header:
         raise BadInput(f"{path!r} is empty. Its first line must name the columns, such as: email,name")
     if "\x00" in header or _NOT_TEXT.search(header):
         raise BadInput(f"The first line of {path!r} is not text: save the file as «CSV UTF-8».")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from sendonce.ports import Subscribers
 
 group = typer.Typer(name="subscribers", help="People on the opt-in list.", no_args_is_help=True)
+
+# The comma before the next name=: any other belongs to a title, such as «Имя, фамилия».
+_NEXT_PAIR = re.compile(",(?=[^,=]*=)")
 
 StatusOption = Annotated[SubscriberStatus | None, typer.Option(help="Only those with this status.")]
 
@@ -89,7 +93,7 @@ def import_(
 
 def _mapping(given: list[str]) -> dict[str, str]:
     mapping: dict[str, str] = {}
-    for pair in ",".join(given).split(",") if given else []:
+    for pair in (pair for words in given for pair in _NEXT_PAIR.split(words)):
         target, equals, title = pair.partition("=")
         if not equals or not target.strip() or not title.strip():
             raise BadInput(f"--map has {pair!r}: it must be like email=E-mail,name=Имя.")
