@@ -18,7 +18,7 @@ from sendonce.domain import failpoints
 from sendonce.domain.letters import MessageSettings
 from sendonce.domain.retries import RetryPolicy
 from sendonce.domain.tokens import secret_fingerprint
-from sendonce.errors import BadInput, BadSetting, NotFound
+from sendonce.errors import BadInput, BadSetting, NotFound, Unavailable
 from sendonce.settings import NOWHERE, Settings
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sendonce.adapters.notion.names import TableNames
     from sendonce.adapters.stores.sql import SqlStore
     from sendonce.adapters.wire_journal import StateDirectory
+    from sendonce.domain.addresses import Address
     from sendonce.flows.work import Chore, Worker
     from sendonce.ports import Meter, Store, Transport
 
@@ -263,7 +264,7 @@ def write_report(settings: Settings, store: Store, mailout_id: str) -> Path:
     from sendonce.adapters.reports_csv import CsvTable
     from sendonce.flows.report_mailout import COLUMNS, recipients, row_of
 
-    path = settings.state_dir / "reports" / f"{mailout_id}.csv"
+    path = _report_file(settings, mailout_id)
     draft = path.with_name(f".{mailout_id}-{uuid.uuid4()}.csv")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -277,6 +278,31 @@ def write_report(settings: Settings, store: Store, mailout_id: str) -> Path:
     except OSError as exc:
         raise BadInput(f"The report {path} cannot be written: {exc.strerror}. Set STATE_DIR.") from exc
     return path
+
+
+def rewrite_reports_to(settings: Settings, store: Store, address: Address) -> int:
+    """Write anew the report files of this machine that have a line for a person, as after an erasure; how
+    many there were. Raises Unavailable with the files that it could not write."""
+    mailouts = {letter.job.mailout_id for letter in store.people.file_of(address).letters}
+    written, left = 0, []
+    for mailout_id in sorted(mailouts):
+        path = _report_file(settings, mailout_id)
+        try:
+            if path.exists():
+                write_report(settings, store, mailout_id)
+                written += 1
+        except (BadInput, OSError):
+            left.append(str(path))
+    if left:
+        raise Unavailable(
+            "The database has nothing of the person any more, but these reports cannot be written anew and "
+            f"may still hold the address: {', '.join(left)}. Delete them, or erase again as their owner."
+        )
+    return written
+
+
+def _report_file(settings: Settings, mailout_id: str) -> Path:
+    return settings.state_dir / "reports" / f"{mailout_id}.csv"
 
 
 def make_notion_chores(settings: Settings, store: Store) -> list[Chore]:

@@ -26,18 +26,24 @@ def erase(
     json: JsonFlag = False,
 ) -> None:
     """Remove a person's data everywhere; a keyed hash stays, so that nobody writes to them again."""
+    from sendonce import wiring
     from sendonce.flows.erase import erase as erase_person
 
     address = parse_address(email)
     if not yes:
         _confirm(address.text)
-    with opened_store(ready_settings()) as store:
+    settings = ready_settings()
+    with opened_store(settings) as store:
         erasure = erase_person(store.people, address, getpass.getuser())
+        # Also when nothing changed: the database may have been seen to from another machine.
+        reports = wiring.rewrite_reports_to(settings, store, address)
     if json:
-        print_json({"erased": erasure.changed, **as_dict(erasure)})
+        print_json({"erased": erasure.changed, **as_dict(erasure), "reports": reports})
         return
+    if reports:
+        say(f"Reports written anew without the address: {reports}.")
     if not erasure.changed:
-        say("Nothing was left to erase. The address stays suppressed.")
+        say("Nothing was left to erase in the database. The address stays suppressed.")
         return
     say(
         f"Erased: {erasure.subscribers} subscribers, the recipient of {erasure.letters} letters, "
