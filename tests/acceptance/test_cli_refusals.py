@@ -14,10 +14,16 @@ from typing import Any
 import pytest
 
 from tests.acceptance.test_threats_people import Desk, desk
+from tests.crash.world import SandboxSes
 
 __all__ = ["desk"]
 
 FAILED, USAGE, REFUSED = 1, 2, 3
+LEAVING = {
+    "APP_BASE_URL": "http://127.0.0.1:3000",
+    "MAIL_FOOTER_ADDRESS": "1 Example Street, Riga",
+    "TEST_EMAILS": "jane@example.com",
+}
 NOBODY = "01900000-0000-7000-8000-000000000000"
 
 
@@ -165,6 +171,32 @@ def test_a_cancelled_mailout_says_so_everywhere(desk: Desk) -> None:
         assert "cancelled (nothing was sent)" in desk.run("mailout", *command)
     shown = desk.json("mailout", "status", mailout)
     assert (shown["status"], shown["cancelled"]) == ("failed", True)
+
+
+def test_a_mailout_of_which_nothing_was_sent_is_no_success(desk: Desk) -> None:
+    """Nor is a test letter that its only recipient must not get. One line says why."""
+    desk.import_rows([["jane@example.com", "Jane", "Riga"]])
+    desk.run("suppression", "add", "jane@example.com")
+    desk.environment["TEST_EMAILS"] = "jane@example.com"
+    mailout = desk.json("mailout", "create", letter(desk, plain()))["id"]
+    for command in ("test", "send"):
+        (line,) = told(desk, "mailout", command, mailout, code=FAILED).splitlines()
+        assert line.startswith("Nothing was sent of mailout ")
+        assert line.endswith(": 1 skipped (suppressed).")
+
+
+def test_a_mailout_that_the_provider_refuses_is_no_success(desk: Desk) -> None:
+    desk.import_rows([["jane@example.com", "Jane", "Riga"], ["john@example.com", "John", "Riga"]])
+    sandbox = SandboxSes(desk.folder / "sandbox", ["--max-rate=1000"])
+    try:
+        sandbox.faults(refuse=1.0)
+        desk.environment |= sandbox.environment | LEAVING
+        mailout = desk.json("mailout", "create", letter(desk, plain()))["id"]
+        for command, count in (("test", 1), ("send", 2)):
+            said = told(desk, "mailout", command, mailout, "--json", code=FAILED)
+            assert f": {count} failed (MessageRejected: " in said, said
+    finally:
+        sandbox.stop()
 
 
 # -- lists -----------------------------------------------------------------------------------------

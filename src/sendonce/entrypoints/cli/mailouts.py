@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sendonce.domain.jobs import Books
+from sendonce.domain.jobs import Books, JobState
 from sendonce.domain.mailouts import RESTORED, Mailout, MailoutStatus, NewMailout
 from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
 from sendonce.entrypoints.views import mailout_view
-from sendonce.errors import BadInput, Refused, Unavailable, Unsendable
+from sendonce.errors import BadInput, Refused, SendonceError, Unavailable, Unsendable
 
 if TYPE_CHECKING:
     from sendonce.adapters.stores.sql import SqlStore
@@ -143,8 +143,10 @@ def send_test(mailout_id: MailoutId, json: JsonFlag = False) -> None:
 
 def _fail_unless_sent(store: SqlStore, mailout_id: str) -> None:
     """A mailout that was stopped before its first letter is back to ready, with the reason; one that was
-    interrupted or paused is still sending."""
+    interrupted or paused is still sending; one of which no letter was taken has failed."""
     mailout = find_mailout(store, mailout_id)
+    if mailout.status == MailoutStatus.FAILED:
+        raise SendonceError(f"Nothing was sent of mailout {mailout_id}: {_why_nothing(store, mailout)}.")
     if mailout.status == MailoutStatus.READY:
         raise Refused(mailout.reason or "The mailout was not started.")
     if mailout.paused:
@@ -152,6 +154,21 @@ def _fail_unless_sent(store: SqlStore, mailout_id: str) -> None:
         raise Refused(f"Mailout {mailout_id} is paused{why}. To go on: sendonce mailout resume {mailout_id}")
     if mailout.status == MailoutStatus.SENDING:
         raise Unavailable(f"Interrupted. To go on where it stopped: sendonce mailout send {mailout_id}")
+
+
+def _why_nothing(store: SqlStore, mailout: Mailout) -> str:
+    """How the letters ended, each way with the reason of one of them."""
+    if mailout.cancelled:
+        return "it was cancelled"
+    books = store.jobs.books(mailout.id)
+    ways = []
+    for state in (JobState.FAILED, JobState.DEAD, JobState.SKIPPED):
+        for job in store.jobs.list(states=[state], mailout_id=mailout.id, limit=1):
+            # A server's reply may have several lines, and characters that a terminal would obey.
+            words = (job.reason or job.code or "no reason given").split()
+            why = "".join(c for c in " ".join(words) if c.isprintable())
+            ways.append(f"{getattr(books, state)} {state} ({why})")
+    return ", ".join(ways)
 
 
 @group.command()
