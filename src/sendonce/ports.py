@@ -177,6 +177,9 @@ class Mailouts(Protocol):
 
     def with_status(self, status: MailoutStatus) -> Sequence[Mailout]: ...
 
+    def make_ready(self, mailout_id: str) -> bool:
+        """draft → ready; False when it is no draft."""
+
     def start(self, mailout_id: str) -> bool:
         """ready → sending, atomically; False when somebody else did it or it is not ready."""
 

@@ -8,11 +8,14 @@ import pty
 import re
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sendonce.adapters.stores.sql.store import open_store
+from sendonce.domain.jobs import JobState
 from tests.acceptance.test_threats_people import Desk, desk
 from tests.crash.world import SandboxSes
 
@@ -171,6 +174,39 @@ def test_a_cancelled_mailout_says_so_everywhere(desk: Desk) -> None:
         assert "cancelled (nothing was sent)" in desk.run("mailout", *command)
     shown = desk.json("mailout", "status", mailout)
     assert (shown["status"], shown["cancelled"]) == ("failed", True)
+
+
+def test_a_mailout_that_was_cancelled_in_part_is_not_called_sent(desk: Desk) -> None:
+    """Who wants to send it again is told that somebody stopped it."""
+    desk.import_rows([["jane@example.com", "Jane", "Riga"], ["john@example.com", "John", "Riga"]])
+    mailout = desk.json("mailout", "create", letter(desk, plain()))["id"]
+    desk.run("mailout", "send", mailout, "--detach")
+    with closing(open_store(desk.database_url)) as store:
+        store.mailouts.plan_chunk(mailout, "the tests", 100)
+        first = store.jobs.list(mailout_id=mailout)[0]
+        in_doubt = store.ledger.adopt(store.fingerprint(), 0, "the tests")
+        assert (in_doubt, store.ledger.resolve([first.id], sent=True, actor="the tests", note="")) == (2, 1)
+        rest = store.jobs.list(mailout_id=mailout, states=[JobState.IN_DOUBT])
+        store.ledger.resolve([job.id for job in rest], sent=False, actor="the tests", note="")
+    desk.run("mailout", "cancel", mailout)
+    said = told(desk, "mailout", "send", mailout, code=REFUSED)
+    assert "cancelled (sent in part)" in said
+    assert "already sent" not in said
+
+
+def test_a_draft_has_a_way_to_be_sent(desk: Desk) -> None:
+    """Each step names the next, and the next one works."""
+    desk.import_rows([["jane@example.com", "Jane", "Riga"]])
+    said = desk.run("mailout", "create", letter(desk, plain()), "--draft")
+    mailout = said.split()[1]
+    assert f"sendonce mailout ready {mailout}" in said
+    assert "mailout send" not in said
+    refusal = told(desk, "mailout", "send", mailout, code=REFUSED)
+    assert f"sendonce mailout ready {mailout}" in refusal
+    desk.run("mailout", "send", mailout, "--dry-run")
+    assert f"sendonce mailout send {mailout}" in desk.run("mailout", "ready", mailout)
+    desk.run("mailout", "send", mailout)
+    assert "cannot be made ready" in told(desk, "mailout", "ready", mailout, code=REFUSED)
 
 
 def test_a_mailout_of_which_nothing_was_sent_is_no_success(desk: Desk) -> None:

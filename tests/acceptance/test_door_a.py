@@ -61,6 +61,11 @@ def test_a_page_of_notion_goes_to_every_active_subscriber_once(house: House) -> 
     assert page(house, letter)["Статус"] == "Отправлено"
     assert page(house, letter)["Отправлено"] == PEOPLE + 2
 
+    again = house.run("mailout", "create", "--notion", letter).stdout
+    assert f"{mailout_id} is sent" in again
+    assert "mailout report" in again
+    assert "mailout send" not in again
+
     people = {p["email"]: p["status"] for p in house.json("subscribers", "list")["subscribers"]}
     assert people["gone+bounce@example.org"] == "bounced"
     assert people["angry+complaint@example.org"] == "unsubscribed"

@@ -17,8 +17,16 @@ def test_start_happens_once(stage: Stage) -> None:
 
 
 def test_a_draft_does_not_start(stage: Stage) -> None:
-    """Only a ready mailout starts."""
-    assert not stage.store.mailouts.start(stage.new_mailout(draft=True).id)
+    """Only a ready mailout starts; a draft becomes ready once, and nothing else does."""
+    mailouts, draft = stage.store.mailouts, stage.new_mailout(draft=True).id
+    assert not mailouts.start(draft)
+    assert [mailouts.make_ready(draft) for _ in range(2)] == [True, False]
+    assert mailouts.start(draft)
+    assert not mailouts.make_ready(draft)
+    assert stage.get(draft).status == MailoutStatus.SENDING
+    cancelled = stage.new_mailout(draft=True).id
+    mailouts.cancel(cancelled)
+    assert not mailouts.make_ready(cancelled)
 
 
 def test_one_job_a_recipient(stage: Stage) -> None:

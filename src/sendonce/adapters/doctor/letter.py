@@ -129,7 +129,7 @@ def _status(mailout: Mailout) -> Check:
                 "mailout", f"{name} is being sent already.", "'sendonce mailout status' shows how far."
             )
         case MailoutStatus.DRAFT:
-            return stop("mailout", f"{name} is a draft.", "Create it anew without --draft.")
+            return stop("mailout", f"{name} is a draft.", f"Run 'sendonce mailout ready {mailout.id}'.")
         case _:
             fix = "A mailout goes out once. Create another to send the letter again."
             return stop("mailout", f"{name} is {mailout.status}.", fix)

@@ -31,7 +31,7 @@ MailoutId = Annotated[
 def create(
     file: Annotated[Path | None, typer.Argument(help="Markdown or HTML; 'subject: …' in front.")] = None,
     notion: Annotated[str, typer.Option("--notion", help="A page of Notion: its link or id.")] = "",
-    draft: Annotated[bool, typer.Option("--draft", help="Keep it a draft.")] = False,
+    draft: Annotated[bool, typer.Option("--draft", help="Keep it a draft until 'mailout ready'.")] = False,
     json: JsonFlag = False,
 ) -> None:
     """Make a mailout of a letter in a file or on a page of Notion. Nothing is sent yet."""
@@ -46,10 +46,32 @@ def create(
     if json:
         print_json({**shown, "subject": subject, "warnings": new.warnings})
         return
-    say(f"Mailout {mailout.id} is {mailout.status}: «{subject or mailout.name}».")
+    say(f"Mailout {mailout.id} is {status_words(mailout)}: «{subject or mailout.name}».")
     for warning in new.warnings:
         say(f"  {warning}")
-    say(f"Send it: sendonce mailout send {mailout.id}")
+    say(_next_step(mailout))
+
+
+def _next_step(mailout: Mailout) -> str:
+    """What to do with it. A page of Notion may have had its mailout for long."""
+    if mailout.status == MailoutStatus.DRAFT:
+        return f"When it is to be sent, make it ready: sendonce mailout ready {mailout.id}"
+    if mailout.status == MailoutStatus.READY:
+        return f"Send it: sendonce mailout send {mailout.id}"
+    if mailout.status == MailoutStatus.SENDING:
+        return f"It was started before. See how it goes: sendonce mailout status {mailout.id}"
+    return f"It is over and is not sent again. See what became of it: sendonce mailout report {mailout.id}"
+
+
+@group.command()
+def ready(mailout_id: MailoutId, json: JsonFlag = False) -> None:
+    """Make a draft ready to be sent. Nothing is sent yet."""
+    with opened_store(ready_settings()) as store:
+        mailout_id = find_mailout(store, mailout_id).id
+        _require(store, mailout_id, store.mailouts.make_ready(mailout_id), "made ready")
+        _print_status(store, mailout_id, json)
+        if not json:
+            say(_next_step(find_mailout(store, mailout_id)))
 
 
 def _from_file(settings: Settings, file: Path) -> NewMailout:
@@ -104,6 +126,7 @@ def send(
     with opened_store(settings) as store:
         mailout = find_mailout(store, mailout_id)
         mailout_id = mailout.id
+        _refuse_if_draft_or_cancelled(mailout, dry_run)
         order = StartOrder(mailout_id, mailout.tenant_id, dry_run)
         if mailout.status != MailoutStatus.SENDING or detach or dry_run:
             report = start_mailout(store, lambda: wiring.message_settings(settings), order)
@@ -115,6 +138,15 @@ def send(
         _print_status(store, mailout_id, json)
         if not detach:
             _fail_unless_sent(store, mailout_id)
+
+
+def _refuse_if_draft_or_cancelled(mailout: Mailout, dry_run: bool) -> None:
+    """A draft has a command that helps it. A cancelled mailout is ``sent`` or ``failed``, and that would
+    mislead."""
+    if mailout.status == MailoutStatus.DRAFT and not dry_run:
+        raise Refused(f"Mailout {mailout.id} is still a draft. {_next_step(mailout)}")
+    if mailout.cancelled and mailout.status != MailoutStatus.SENDING:
+        raise Refused(f"Mailout {mailout.id} is {status_words(mailout)}: create it anew to send it.")
 
 
 def _print_dry_run(planned: int, mailout_id: str, json: bool) -> None:

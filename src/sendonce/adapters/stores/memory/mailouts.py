@@ -89,6 +89,14 @@ class MemoryMailouts:
 
     # -- starting and planning -----------------------------------------------------------------
 
+    def make_ready(self, mailout_id: str) -> bool:
+        with self._state.transaction():
+            entry = self._with(mailout_id, MailoutStatus.DRAFT)
+            if entry is None:
+                return False
+            entry.mailout = replace(entry.mailout, status=MailoutStatus.READY)
+            return True
+
     def start(self, mailout_id: str) -> bool:
         with self._state.transaction() as now:
             entry = self._with(mailout_id, MailoutStatus.READY)

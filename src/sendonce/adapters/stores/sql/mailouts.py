@@ -102,6 +102,12 @@ class SqlMailouts:
 
     # -- starting and planning -----------------------------------------------------------------
 
+    def make_ready(self, mailout_id: str) -> bool:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            update = mailouts.update().where(M.id == mailout_id, M.status == "draft")
+            return tx.execute(update.values(status="ready", updated_at=now)).rowcount == 1
+
     def start(self, mailout_id: str) -> bool:
         with self._db.writing() as tx:
             now = self._db.now(tx)
