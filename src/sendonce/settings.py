@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sendonce import setting_kinds as kinds
 from sendonce.domain.soft_bounces import SOFT_BOUNCE_LIMIT
@@ -30,6 +30,9 @@ from sendonce.setting_kinds import (
     setting,
     whole,
 )
+
+if TYPE_CHECKING:
+    from dotenv.parser import Original
 
 LOG_LEVEL = kinds.choice("debug", "info", "warning", "error", "critical", warn="warning")
 # The sender of letters that stay on this machine: RFC 2606 keeps .invalid from ever existing.
@@ -366,16 +369,35 @@ def load_settings(environ: Mapping[str, str] | None = None, dotenv: Path | None 
 
 def _read_dotenv(path: Path | None) -> dict[str, str]:
     """The variables of the file; none if there is no file. ``$`` is an ordinary character in it."""
-    if path is None or not path.is_file():
+    if path is None:
         return {}
-    from dotenv import dotenv_values
+    if path.is_dir():
+        raise BadSetting(f"{path} is a folder. Make it a file with lines like NAME=value.")
+    if not path.is_file():
+        return {}
+    from dotenv.parser import parse_stream
 
     try:
-        found = dotenv_values(path, interpolate=False, encoding="utf-8")
+        with path.open(encoding="utf-8") as stream:
+            found = list(parse_stream(stream))
     except (OSError, UnicodeDecodeError) as exc:
         problem = f"{path} cannot be read ({type(exc).__name__}). Make it a readable UTF-8 file."
         raise BadSetting(problem) from exc
-    return {name: value or "" for name, value in found.items()}
+    # The line itself is not shown: it may be half of a secret.
+    unread = [
+        f"Line {_line(it.original)} of {path} must be like NAME=value. Mend it, or put # before it."
+        for it in found
+        if it.error or (it.key is not None and it.value is None)
+    ]
+    if unread:
+        raise BadSetting("\n".join(unread))
+    return {it.key: it.value or "" for it in found if it.key is not None}
+
+
+def _line(original: Original) -> int:
+    """The parser counts from the empty lines before."""
+    text = original.string
+    return original.line + text[: len(text) - len(text.lstrip())].count("\n")
 
 
 def _parse(found: _Found) -> Any:

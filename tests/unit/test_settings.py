@@ -70,6 +70,22 @@ def test_a_dotenv_that_is_not_there_is_no_problem_and_a_broken_one_is(tmp_path: 
         load_settings({}, tmp_path / ".env")
 
 
+def test_a_line_of_dotenv_that_is_not_read_is_named(tmp_path: Path) -> None:
+    """With its number and without its text, which may be a secret's."""
+    dotenv = tmp_path / ".env"
+    dotenv.write_text("# ours\nPORT=4000\n\n\nhunter2\nSES FROM=a\nexport BATCH_SIZE=7 # fine\nMAX_TRIES=\n")
+    with pytest.raises(BadSetting) as caught:
+        load_settings({}, dotenv)
+    assert [line.split(" of ")[0] for line in str(caught.value).splitlines()] == ["Line 5", "Line 6"]
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_folder_in_place_of_dotenv_is_named(tmp_path: Path) -> None:
+    (tmp_path / ".env").mkdir()
+    with pytest.raises(BadSetting, match="is a folder"):
+        load_settings({}, tmp_path / ".env")
+
+
 def test_the_environment_of_a_real_process_is_read(tmp_path: Path) -> None:
     """With a .env in its working directory, and without touching the environment."""
     (tmp_path / ".env").write_text("BATCH_SIZE=7\n")
