@@ -93,6 +93,10 @@ def test_the_doctor_makes_no_database_either(tmp_path: Path) -> None:
     assert not (tmp_path / "nothing.db").exists()
 
 
+def test_a_demo_where_nothing_can_be_written(desk: Desk) -> None:
+    assert "Give another with --dir" in told(desk, "demo", "--dir", "/proc/nothing", code=USAGE)
+
+
 # -- what is not there -----------------------------------------------------------------------------
 
 

@@ -57,11 +57,16 @@ def demo(
 
 def _make_directory(directory: Path) -> None:
     marker = directory / ".sendonce-demo"
-    if directory.exists() and not marker.exists():
-        raise BadInput(f"{directory} exists and is not a demo's: give another with --dir.")
-    shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir(parents=True)
-    marker.touch()
+    try:
+        if directory.exists() and not marker.exists():
+            raise BadInput(f"{directory} exists and is not a demo's: give another with --dir.")
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(parents=True)
+        marker.touch()
+    except OSError as exc:
+        raise BadInput(
+            f"The folder {directory} cannot be made: {exc.strerror}. Give another with --dir."
+        ) from exc
 
 
 @dataclass
