@@ -175,6 +175,13 @@ def fingerprints_of_known_secrets(settings: Settings) -> frozenset[str]:
     return frozenset(map(secret_fingerprint, known))
 
 
+def require_for_work(settings: Settings, store: Store) -> None:
+    """What a worker of this process cannot do without, before a mailout is started that it is to carry out:
+    or else the mailout is sending, and nobody sends it."""
+    make_transport(settings)
+    state_directory(settings, store).require_writable()
+
+
 def make_worker(settings: Settings, store: Store, meter: Meter, name: str = "") -> Worker:
     from sendonce.adapters.transports.ses import SesTransport
     from sendonce.flows.resolve_doubts import DoubtPolicy

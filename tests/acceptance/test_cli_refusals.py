@@ -198,6 +198,27 @@ def test_a_mailout_that_was_cancelled_in_part_is_not_called_sent(desk: Desk) -> 
     assert "already sent" not in said
 
 
+def test_a_mailout_is_not_started_where_it_could_not_be_sent(desk: Desk) -> None:
+    """It stays ready, and no test is begun."""
+    desk.import_rows([["jane@example.com", "Jane", "Riga"]])
+    desk.environment |= {"TEST_EMAILS": "jane@example.com"}
+    mailout = desk.json("mailout", "create", letter(desk, plain()))["id"]
+    state = desk.environment["STATE_DIR"]
+    desk.environment["STATE_DIR"] = "/proc/nothing"
+    for command in ("send", "test"):
+        assert "state directory" in told(desk, "mailout", command, mailout, code=FAILED)
+    desk.environment["STATE_DIR"] = state
+    desk.environment |= {
+        "TRANSPORT": "ses",
+        "APP_BASE_URL": "https://example.com",
+        "MAIL_FOOTER_ADDRESS": "Riga",
+    }
+    assert "SES_FROM_EMAIL is not set" in told(desk, "mailout", "send", mailout, code=USAGE)
+    del desk.environment["TRANSPORT"]
+    assert [found["status"] for found in desk.json("mailout", "list")] == ["ready"]
+    desk.run("mailout", "send", mailout)
+
+
 def test_a_draft_has_a_way_to_be_sent(desk: Desk) -> None:
     """Each step names the next, and the next one works."""
     desk.import_rows([["jane@example.com", "Jane", "Riga"]])

@@ -32,6 +32,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
 from zlib import crc32
 
 from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
@@ -123,10 +124,21 @@ class StateDirectory:
             self._workers.mkdir(parents=True, exist_ok=True, mode=0o700)
             self.lock_domain = self._read_domain()
         except OSError as exc:
-            raise Unavailable(
-                f"The state directory {self._root} cannot be used: {exc.strerror}. Set STATE_DIR to a folder "
-                "on a local disk that this user may write."
-            ) from exc
+            raise self._unusable(exc) from exc
+
+    def require_writable(self) -> None:
+        """Raises Unavailable where no worker could make its file."""
+        try:
+            with TemporaryFile(dir=self._workers):
+                pass
+        except OSError as exc:
+            raise self._unusable(exc) from exc
+
+    def _unusable(self, why: OSError) -> Unavailable:
+        return Unavailable(
+            f"The state directory {self._root} cannot be used: {why.strerror}. Set STATE_DIR to a folder "
+            "on a local disk that this user may write."
+        )
 
     def _read_domain(self) -> str:
         """The name of this directory, made once. Only who sees it can judge the locks beside it."""

@@ -127,6 +127,8 @@ def send(
         mailout = find_mailout(store, mailout_id)
         mailout_id = mailout.id
         _refuse_if_draft_or_cancelled(mailout, dry_run)
+        if not (detach or dry_run):
+            wiring.require_for_work(settings, store)
         order = StartOrder(mailout_id, mailout.tenant_id, dry_run)
         if mailout.status != MailoutStatus.SENDING or detach or dry_run:
             report = start_mailout(store, lambda: wiring.message_settings(settings), order)
@@ -166,6 +168,7 @@ def send_test(mailout_id: MailoutId, json: JsonFlag = False) -> None:
     settings = ready_settings(quiet=True)
     with opened_store(settings) as store:
         mailout = find_mailout(store, mailout_id)
+        wiring.require_for_work(settings, store)
         order = StartOrder(mailout.id, mailout.tenant_id, test_emails=settings.test_emails)
         report = start_mailout(store, lambda: wiring.message_settings(settings), order)
         run_until_mailout_ends(settings, store, report.mailout.id, silent=json)
