@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 
+from sendonce import wiring
+from sendonce.settings import load_settings
+
 COMMAND = [sys.executable, "-m", "sendonce", "sandbox", "--json"]
 
 
@@ -49,6 +52,37 @@ def test_a_signal_ends_it_in_good_order(tmp_path: Path, number: signal.Signals) 
         sandbox.send_signal(number)
         _, errors = sandbox.communicate(timeout=20)
         assert (sandbox.returncode, errors) == (0, b"")
+
+
+def test_what_it_prints_is_all_that_the_service_asks_for(tmp_path: Path) -> None:
+    """The lines are a .env with which letters may leave."""
+    command = [word for word in COMMAND if word != "--json"]
+    flags = [
+        "--dir",
+        str(tmp_path / "a world"),
+        "--port",
+        "0",
+        "--events-url",
+        "http://127.0.0.1:3999/ses-events",
+    ]
+    with subprocess.Popen([*command, *flags], stdout=subprocess.PIPE, text=True, cwd=tmp_path) as sandbox:
+        assert sandbox.stdout is not None
+        lines = []
+        for line in sandbox.stdout:
+            lines.append(line)
+            if line.startswith("EXECUTOR_SHARED_SECRET"):
+                break
+        sandbox.terminate()
+    (tmp_path / ".env").write_text("".join(line for line in lines if line.partition("=")[0].isupper()))
+    settings = load_settings({}, tmp_path / ".env")
+    assert settings.require_transport() == "ses"
+    assert settings.sns_signing_cert_file is not None
+    assert settings.sns_signing_cert_file.exists()
+    letters = wiring.message_settings(settings)
+    assert (letters.base_url, letters.footer_address) == (
+        "http://127.0.0.1:3999",
+        "Rehearsal, 1 Example Street",
+    )
 
 
 def test_what_cannot_be_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -47,14 +49,15 @@ def sandbox(
     )
 
     def announce(addresses: SandboxAddresses) -> None:
+        environment = {**addresses.environment(), **_for_letters_that_leave(events_url)}
         if json:
-            print_json({"endpoint": addresses.endpoint, "environment": addresses.environment()})
+            print_json({"endpoint": addresses.endpoint, "environment": environment})
             sys.stdout.flush()
             return
         say(f"The sandbox is at {addresses.endpoint}. What you may ask of it: {addresses.control}")
         say(f"Accepted letters: {addresses.accepted_log}\nSet these for sendonce:\n")
-        for name, value in addresses.environment().items():
-            say(f"{name}={value}")
+        for name, value in environment.items():
+            say(f"{name}={quote(value)}")
         sys.stdout.flush()
 
     try:
@@ -64,3 +67,14 @@ def sandbox(
             f"The sandbox cannot go on: {exc.strerror or exc}. It needs the port {port} and the folder "
             f"{directory}: give others with --port (0 takes a free one) and --dir."
         ) from exc
+
+
+def _for_letters_that_leave(events_url: str) -> dict[str, str]:
+    """What sendonce asks for before a letter leaves, with values that are good enough for a rehearsal."""
+    receiver = urlsplit(events_url or "http://127.0.0.1:3000")
+    return {
+        "APP_BASE_URL": f"{receiver.scheme}://{receiver.netloc}",
+        "MAIL_FOOTER_ADDRESS": "Rehearsal, 1 Example Street",
+        "UNSUBSCRIBE_SECRET": "rehearsal-unsubscribe-secret",
+        "EXECUTOR_SHARED_SECRET": "rehearsal-shared-secret",
+    }
