@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import cycle
@@ -311,12 +312,8 @@ def full_disk(stage: Stage) -> None:
     for _ in range(2):
         if not stage.sending(worker):
             break
-        with filler.open("wb") as file:
-            try:
-                while True:
-                    file.write(bytes(1 << 16))
-                    file.flush()
-            except OSError:
+        with filler.open("wb", buffering=0) as file, suppress(OSError):
+            while file.write(bytes(1 << 16)):
                 pass
         time.sleep(1.0)
         filler.unlink()

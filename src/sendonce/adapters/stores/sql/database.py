@@ -199,9 +199,10 @@ def _sqlite_engine(url: URL) -> sa.Engine:
         connection.execute("PRAGMA foreign_keys = ON")
         # An update of many rows keeps a journal of its own for its undoing: in memory, not in a file.
         connection.execute("PRAGMA temp_store = MEMORY")
-        # The log is moved into the file every 32 MB, not every 4: the same few pages are written each time,
-        # and the commit that has to do it keeps the connections waiting.
-        connection.execute("PRAGMA wal_autocheckpoint = 8000")
+        # The log is moved into the file every 8 MB, not every 4: the same few pages are written each time,
+        # and the commit that has to do it keeps the connections waiting. Nor later: on a small disk that
+        # was full for a while, the log would take what is left and never get as far.
+        connection.execute("PRAGMA wal_autocheckpoint = 2000")
         # With NORMAL a power cut undoes commits, and undone claims are letters sent twice.
         if connection.execute("PRAGMA synchronous").fetchone() != (2,):
             raise sqlite3.OperationalError("PRAGMA synchronous = FULL did not take effect")
