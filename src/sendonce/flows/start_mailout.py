@@ -143,12 +143,14 @@ def _check_status(mailout: Mailout, order: StartOrder) -> None:
 
 def _not_ready(mailout: Mailout) -> Refused:
     what = {
-        MailoutStatus.DRAFT: "is still a draft: make it ready first",
+        MailoutStatus.DRAFT: f"is still a draft: 'sendonce mailout ready {mailout.id}' makes it ready",
         MailoutStatus.SENDING: "is already sending",
         MailoutStatus.SENT: "is already sent",
         MailoutStatus.FAILED: "has ended without success: create it anew to send it",
     }
-    return Refused(f"The mailout {mailout.id} {what.get(mailout.status, 'was not ready a moment ago')}.")
+    over = mailout.cancelled and mailout.status != MailoutStatus.SENDING
+    how = "was cancelled: create it anew to send it" if over else what.get(mailout.status)
+    return Refused(f"The mailout {mailout.id} {how or 'was not ready a moment ago'}.")
 
 
 def _check_ledger(store: Store) -> None:
