@@ -58,5 +58,5 @@ FAULTS = (
     Fault("clock jumped", scenes.clock_jump),
     Fault("disk full", scenes.full_disk, small_disk=True),
     # A power cut leaves nothing to believe: two claim groups are the bound.
-    Fault("power lost", power_loss, 0.06, people=30, bound=2 * 50, alone=True),
+    Fault("power lost", power_loss, 0.06, people=60, bound=2 * 50, alone=True),
 )

@@ -77,7 +77,10 @@ def _run_until_power_fails(stage: Stage, database: Path, strace: str) -> None:
     if pid:
         stage.linger()
         os.kill(pid, signal.SIGKILL)
-    tracer.end()
+    else:
+        for child in _children(tracer.pid):
+            os.kill(child, signal.SIGTERM)  # the tracer passes none on
+    tracer.wait()
     _lose_unsynced(trace, database)
     world.eye.change(_ANOTHER_BOOT)
     if pid and world.eye.sending_of(pid):
@@ -88,12 +91,15 @@ def _traced_worker(stage: Stage, tracer: int) -> int:
     """The pid of the worker once it has letters in ``sending``; 0 if there is nothing left to send."""
     ends = time.monotonic() + 60
     while stage.left() and time.monotonic() < ends:
-        children = Path(f"/proc/{tracer}/task/{tracer}/children").read_text().split()
-        for child in map(int, children):
+        for child in _children(tracer):
             if stage.world.eye.sending_of(child):
                 return child
         time.sleep(0.008)
     return 0
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def _lose_unsynced(trace: Path, database: Path) -> None:
