@@ -58,7 +58,7 @@ def test_a_page_of_notion_goes_to_every_active_subscriber_once(house: House) -> 
     house.wait_until(lambda: page(house, letter)["Вернулось"] == 1, "the bounce is counted in Notion")
     house.wait_until(lambda: page(house, letter)["Жалобы"] == 1, "the complaint is counted in Notion")
     house.wait_until(lambda: page(house, letter)["Доставлено"] == PEOPLE + 1, "the deliveries are counted")
-    assert page(house, letter)["Статус"] == "Отправлено"
+    house.wait_until(lambda: page(house, letter)["Статус"] == "Отправлено", "Notion shows it as sent")
     assert page(house, letter)["Отправлено"] == PEOPLE + 2
 
     again = house.run("mailout", "create", "--notion", letter).stdout
