@@ -226,9 +226,9 @@ class Demo:
             check=False,
         )
         if done.returncode:
-            raise Unavailable(
-                f"sendonce {' '.join(arguments)} failed: {done.stderr.decode(errors='replace')}"
-            )
+            # With --json some reasons are data: which lines of a list were rejected, and why.
+            reason = (done.stderr + done.stdout).decode(errors="replace").strip()
+            raise Unavailable(f"sendonce {' '.join(arguments)} failed: {reason or 'it gave no reason'}")
         result: dict[str, Any] = json.loads(done.stdout)
         return result
 
