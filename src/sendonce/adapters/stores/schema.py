@@ -28,7 +28,7 @@ from sqlalchemy.dialects.postgresql import JSONB, UUID
 from sqlalchemy.types import TypeDecorator
 
 # The newest migration. Compared with the database at every start, without importing Alembic.
-HEAD = "0001"
+HEAD = "0002"
 
 metadata = MetaData()
 
