@@ -147,14 +147,28 @@ def test_after_a_restart_of_the_machine_all_are_dead_and_no_journal_is_believed(
     assert not _lock_file(tmp_path).exists()
 
 
-def test_burying_a_worker_of_the_boot_before_leaves_its_namesake_alone(
+def test_another_boot_id_is_no_death_while_the_lock_is_held(tmp_path: Path, state: StateDirectory) -> None:
+    """Two containers that share a state volume may see different boot ids while both live."""
+    with living(tmp_path, state) as worker:
+        elsewhere = replace(worker.record, boot_id="another container's")
+        assert not _is_dead(state, elsewhere)
+        worker.process.kill()
+        worker.process.wait()
+        assert _is_dead(state, elsewhere)
+
+
+def test_another_boot_id_is_no_death_where_the_lock_file_is_gone(
     tmp_path: Path, state: StateDirectory
 ) -> None:
-    namesake = _enlist(state)
-    record = replace(_record(state, namesake.inode + 1), boot_id="the boot before")
-    assert _is_dead(state, record)
-    assert _lock_file(tmp_path).exists()
-    namesake.close(settled=True)
+    """Somebody cleaned up the folder under a living worker, or a namesake's file stands in its place."""
+    with living(tmp_path, state) as worker:
+        elsewhere = replace(worker.record, boot_id="another container's")
+        _lock_file(tmp_path).unlink()
+        assert not _is_dead(state, elsewhere)
+        namesake = _enlist(state)
+        assert not _is_dead(state, elsewhere)
+        assert _lock_file(tmp_path).exists()
+        namesake.close(settled=True)
 
 
 def test_a_burial_that_fails_keeps_the_journal(tmp_path: Path, state: StateDirectory) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import json
 import os
+import pty
 import shutil
 import signal
 import socket
 import sqlite3
+import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Iterator
@@ -21,7 +25,7 @@ from sendonce.adapters.stores.sql.store import open_store
 from sendonce.adapters.wire_journal import StateDirectory
 from sendonce.flows.bury import bury_the_dead
 from tests.crash.judge import judge_world
-from tests.crash.world import CONNECTIONS, Process, World, opened, until
+from tests.crash.world import CONNECTIONS, PROGRAM, Process, World, opened, until
 
 STOPPING = [sys.executable, "-m", "tests.crash.stopping"]
 JUMPING = [sys.executable, "-m", "tests.crash.jumping_clock"]
@@ -68,6 +72,39 @@ def test_sigterm_drains_and_leaves_nothing_behind(world: World) -> None:
     assert states.get("sent", 0) == len(accepted(world))
     assert [row.end for row in world.eye.rows('SELECT "end" FROM workers')] == ["left"]
     assert not list((world.disk / "state").glob("*/workers/*"))
+
+
+def test_a_closed_terminal_drains_like_sigterm(world: World) -> None:
+    """The kernel sends SIGHUP, and nothing can be written to the terminal any more."""
+    world.plan(300)
+    master, terminal = pty.openpty()
+    sending = subprocess.Popen(
+        [*PROGRAM, "worker"],
+        env=world.environment,
+        cwd=world.directory,
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(terminal)
+    try:
+        until(lambda: world.eye.sending_of(sending.pid), 20, "letters are sending")
+    finally:
+        os.close(master)
+        sending.wait(20)
+    assert set(world.states()) <= {"sent", "scheduled"}
+    assert [row.end for row in world.eye.rows('SELECT "end" FROM workers')] == ["left"]
+
+
+def test_under_nohup_a_closed_terminal_changes_nothing(world: World) -> None:
+    world.plan(60)
+    worker = world.worker(program=["nohup", *PROGRAM])
+    until(lambda: world.eye.sending_of(worker.pid), 20, "letters are sending")
+    worker.signal(signal.SIGHUP)
+    until(lambda: world.eye.count("sent") == 60, 30, "all is sent all the same")
+    assert worker.end() == 0
 
 
 def test_who_leaves_when_nothing_is_due_leaves_no_mailout_open_and_no_report_unwritten(world: World) -> None:
@@ -372,6 +409,23 @@ def test_a_copy_of_the_database_is_refused(world: World) -> None:
     complaint = world.run("worker", "--until-idle", expect=3, DATABASE_URL=f"sqlite:///{world.disk}/copy.db")
     assert "is a copy, or was moved from another machine" in complaint
     assert accepted(world) == []
+
+
+def test_two_living_workers_with_different_boot_ids_do_not_bury_each_other(world: World) -> None:
+    """As in two containers that share a state volume: one recipient once got two letters that way."""
+    world.plan(200)
+    (world.directory / "boot_id").write_text("00000000-1111-2222-3333-444444444444\n")
+    mount = f"mount --bind {world.directory}/boot_id /proc/sys/kernel/random/boot_id"
+    container = ["unshare", "--mount", "sh", "-c", f'{mount} && exec "$@"', "container", *PROGRAM]
+    here = world.worker()
+    until(lambda: world.eye.sending_of(here.pid), 20, "the first has letters on the wire")
+    there = world.worker(program=container)
+    until(lambda: world.registered(there), 20, "the second is at work")
+    until(lambda: world.eye.count("sent") == 200, 60, "all is sent")
+    for worker in (here, there):
+        assert worker.end() == 0, worker.log.read_text()
+        assert "buried" not in worker.log.read_text()
+    assert len(accepted(world)) == len(set(accepted(world))) == 200
 
 
 # -- clocks ----------------------------------------------------------------------------------------

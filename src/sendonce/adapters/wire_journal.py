@@ -2,7 +2,7 @@
 
 One file does both. The process holds ``flock`` on it as long as it lives: SIGSTOP keeps the lock,
 SIGKILL frees it, a forked child keeps it (which is the safe side). The pages written survive the
-death of the process, so no fsync is needed; after the death of the machine the boot id differs and
+death of the process, so letters need no fsync; after the death of the machine the boot id differs and
 nothing in the file is believed.
 
 The file is mapped into memory: two records a letter, each a system call, would be a tenth of a letter's
@@ -174,13 +174,24 @@ class StateDirectory:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _refuse_false_locks(path)
             os.posix_fallocate(descriptor, 0, slots * SLOT)
-            return WorkerFile(path, descriptor, worker_id, slots)
+            file = WorkerFile(path, descriptor, worker_id, slots)
+            self._sync(descriptor)
+            return file
         except (OSError, RefusedByRule) as exc:
             os.close(descriptor)
             path.unlink(missing_ok=True)
             if isinstance(exc, RefusedByRule):
                 raise
             raise Unavailable(f"The worker's file {path} cannot be written: {exc.strerror}.") from exc
+
+    def _sync(self, descriptor: int) -> None:
+        """Keep the file through a power cut: without it nobody could prove this worker's death."""
+        os.fsync(descriptor)
+        folder = os.open(self._workers, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
     def sweep(self, name: str, known: set[str]) -> None:
         """Remove a file of this name that no open worker of the ledger stands behind."""
@@ -197,25 +208,23 @@ class StateDirectory:
     def open_if_dead(self, worker: WorkerRecord) -> Iterator[WireLog | None]:
         """The journal of a worker that is proven dead, held locked meanwhile; None where there is no proof.
 
-        Proof is: this very directory, and either the machine has restarted since, or the very same
-        file (by inode) could be locked. A file that is gone proves nothing: its owner may hold it still.
+        The proof: this very directory, and the very same file (by inode) could be locked. A file that is
+        gone proves nothing, because its owner may still hold it. Another boot id proves nothing either:
+        two containers that share a volume may see different ones while both live. It only means that the
+        journal may have lost its last pages.
         """
         if worker.lock_domain != self.lock_domain:
             yield None
             return
         path = self._workers / worker.lock_file
-        if worker.boot_id != boot_id():
-            yield WireLog({}, trusted=False, proof="the machine has restarted since")
-            # Its namesake of today may have made a file of the same name already.
-            with _locked(path) as descriptor:
-                if descriptor is not None and os.fstat(descriptor).st_ino == worker.inode:
-                    self._remove(path)
-            return
         with _locked(path) as descriptor:
             if descriptor is None or os.fstat(descriptor).st_ino != worker.inode:
                 yield None
                 return
-            yield _read_journal(descriptor, worker.id)
+            if worker.boot_id == boot_id():
+                yield _read_journal(descriptor, worker.id)
+            else:
+                yield WireLog({}, trusted=False, proof="its lock is free, and the machine has restarted")
             self._remove(path)
 
     def _remove(self, path: Path) -> None:

@@ -22,6 +22,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, MutableMapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from io import TextIOWrapper
 from logging.handlers import WatchedFileHandler
@@ -149,10 +150,13 @@ class _OurHandler(logging.Handler):
     """Marks the handlers of ``configure_logging``."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name is logging's
-        """The standard one prints the raw arguments of the record, secrets and all."""
-        if sys.stderr:
-            kind = getattr(sys.exc_info()[0], "__name__", "an error")
-            place = f"{Path(record.pathname).name}:{record.lineno}"
+        """The standard one prints the raw arguments of the record, secrets and all.
+
+        A terminal that was closed takes not even this line. That must not stop a worker.
+        """
+        kind = getattr(sys.exc_info()[0], "__name__", "an error")
+        place = f"{Path(record.pathname).name}:{record.lineno}"
+        with suppress(OSError, ValueError, AttributeError):
             sys.stderr.write(f"a log line of {place} could not be written: {kind}\n")
 
 

@@ -144,15 +144,22 @@ async def _until_signal(worker: Worker, work: Coroutine[Any, Any, T]) -> T:
 
 @contextmanager
 def _on_signal(stop: Callable[[], None]) -> Iterator[None]:
-    """SIGTERM and Ctrl-C ask to stop; what is on the wire is waited for."""
+    """SIGTERM, Ctrl-C and a closed terminal ask to stop; what is on the wire is waited for."""
     loop = asyncio.get_running_loop()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(name, stop)
+    numbers = stopping_signals()
+    for number in numbers:
+        loop.add_signal_handler(number, stop)
     try:
         yield
     finally:
-        for name in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(name)
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+
+def stopping_signals() -> list[signal.Signals]:
+    """Under nohup a closed terminal is no reason to stop: SIGHUP is ignored then, and stays so."""
+    asked = [signal.SIGTERM, signal.SIGINT]
+    return asked if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else [*asked, signal.SIGHUP]
 
 
 def queue_age(store: Store) -> float:

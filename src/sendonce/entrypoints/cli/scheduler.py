@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 import threading
 import uuid
 from typing import TYPE_CHECKING
@@ -40,7 +39,7 @@ def scheduler() -> None:
 
 
 class Housekeeper:
-    """Does its rounds until SIGTERM or SIGINT."""
+    """Does its rounds until SIGTERM, SIGINT or SIGHUP."""
 
     def __init__(self, settings: Settings, store: Store, state: StateDirectory) -> None:
         from sendonce.flows.steward import Steward
@@ -54,10 +53,12 @@ class Housekeeper:
 
     async def run(self, chores: list[Chore]) -> None:
         """Raises LedgerRolledBack for a database that nothing may be sent from."""
+        from sendonce.entrypoints.worker import stopping_signals
+
         stopping = asyncio.Event()
         loop = asyncio.get_running_loop()
-        for name in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(name, stopping.set)
+        for number in stopping_signals():
+            loop.add_signal_handler(number, stopping.set)
         duties: list[Chore] = [(self._bury_every, self._bury), (PLAN_EVERY, self._plan), *chores]
         tasks = [asyncio.create_task(_every(chore)) for chore in duties]
         log.info("the scheduler is at work")
