@@ -183,11 +183,30 @@ class Mailouts(Protocol):
     def start(self, mailout_id: str) -> bool:
         """ready → sending, atomically; False when somebody else did it or it is not ready."""
 
+    def schedule(self, mailout_id: str, send_at: datetime) -> bool:
+        """Have a ready mailout started at a time; again: at another time. False when it is not ready."""
+
+    def unschedule(self, mailout_id: str, reason: str | None = None) -> bool:
+        """The clock starts it no more; it stays ready, with the reason. False when it was not scheduled."""
+
+    def due(self) -> Sequence[Mailout]:
+        """The scheduled mailouts whose time has come, by the store's clock, in the order of their times."""
+
     def freeze(self, mailout_id: str, name: str, letter: Letter, warnings: Sequence[str]) -> bool:
         """Give a mailout that is being fetched its letter, for good; planning follows."""
 
-    def stop_before_first(self, mailout_id: str, reason: str, warnings: Sequence[str] = ()) -> bool:
-        """Back to ready with a reason, and what its author should know, if nothing was planned yet."""
+    def stop_before_first(
+        self,
+        mailout_id: str,
+        reason: str | None,
+        warnings: Sequence[str] = (),
+        *,
+        send_at: datetime | None = None,
+    ) -> bool:
+        """Back to ready with a reason, and what its author should know, if nothing was planned yet.
+
+        With ``send_at`` it is scheduled to start again then.
+        """
 
     def plan_chunk(self, mailout_id: str, planner: str, size: int) -> PlanProgress | None:
         """Plan the next ``size`` active subscribers; None while another planner holds the lease."""

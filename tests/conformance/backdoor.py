@@ -43,7 +43,7 @@ def ended_attempts(store: Store, job_id: str) -> list[tuple[int, str]]:
 
 
 def pass_time(store: Store, seconds: float) -> None:
-    """Let the leases of planners and permits grow older."""
+    """Let the leases of planners and permits grow older, and the times of mailouts come nearer."""
     gone = timedelta(seconds=seconds)
     if isinstance(store, MemoryStore):
         clock = store.state.clock
@@ -57,6 +57,9 @@ def pass_time(store: Store, seconds: float) -> None:
         for row in tx.execute(sa.select(mailouts).where(mailouts.c.planner_until.is_not(None))).all():
             own = mailouts.c.id == row.id
             tx.execute(mailouts.update().where(own).values(planner_until=row.planner_until - gone))
+        for row in tx.execute(sa.select(mailouts).where(mailouts.c.send_at.is_not(None))).all():
+            own = mailouts.c.id == row.id
+            tx.execute(mailouts.update().where(own).values(send_at=row.send_at - gone))
 
 
 def steady_clock(store: Store) -> None:

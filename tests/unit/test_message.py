@@ -380,3 +380,23 @@ def test_naughty_strings_are_sent_whole_or_refused_by_name() -> None:
             assert f"\n{string}\n.\n" in text
             assert escape(string) in html
     assert refused < len(naughty) / 10, "most of them are merely strange"
+
+
+def test_a_letter_may_name_who_is_answered() -> None:
+    """Its own reply-to comes before the sender's usual one."""
+    message = email.message_from_bytes(build(replace(LETTER, reply_to="orders@example.com")))
+    assert message["Reply-To"] == "orders@example.com"
+
+
+def test_a_plain_letter_is_one_part() -> None:
+    """Plain text alone, with the footer and all headers; no HTML anywhere."""
+    raw = build(replace(LETTER, text_only=True), name="Иван")
+    message = email.message_from_bytes(raw)
+    assert message.get_content_type() == "text/plain"
+    assert set(message.keys()) == {*HEADERS, "Content-Transfer-Encoding"}
+    payload = message.get_payload(decode=True)
+    assert isinstance(payload, bytes)
+    text = payload.decode().replace("\r\n", "\n")
+    assert text == "Здравствуйте, Иван!\nx\n.\nFrom here on: x" + TEXT_FOOTER
+    assert not message.defects
+    assert b"\n." not in raw

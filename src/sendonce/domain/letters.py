@@ -19,7 +19,8 @@ class Letter:
     """Content. Subject, preheader, html and text are template sources (see ``templates``).
 
     ``html`` is markup as it is; a variable's value is escaped when it is put in.
-    ``from_name`` overrides the sender's usual name for this letter.
+    ``from_name`` and ``reply_to`` override the sender's usual ones for this letter.
+    ``text_only`` letters leave as plain text alone; their ``html`` is kept for previews.
     """
 
     subject: str
@@ -27,6 +28,8 @@ class Letter:
     html: str
     text: str
     from_name: str | None = None
+    reply_to: str | None = None
+    text_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

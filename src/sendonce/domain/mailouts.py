@@ -35,6 +35,8 @@ class Mailout:
 
     ``audience`` is None for all active subscribers, or the few addresses of a test.
     ``warnings`` are what the letter's author should know.
+    ``send_at`` is when it is to start; nothing starts it then unless it is ``scheduled``.
+    ``except_of`` are earlier mailouts: who got one of them, or may have, is skipped.
     """
 
     id: str
@@ -54,11 +56,17 @@ class Mailout:
     created_at: datetime
     started_at: datetime | None
     sent_at: datetime | None
+    send_at: datetime | None = None
+    scheduled: bool = False
+    except_of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class NewMailout:
-    """``letter`` is None for a page that is read when the mailout starts."""
+    """``letter`` is None for a page that is read when the mailout starts.
+
+    ``send_at`` is its author's wish: the mailout starts then once somebody has said that it is to be sent.
+    """
 
     name: str
     source: str
@@ -68,6 +76,7 @@ class NewMailout:
     is_test: bool = False
     audience: tuple[str, ...] | None = None
     warnings: tuple[str, ...] = ()
+    send_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +84,7 @@ class FetchedLetter:
     """A letter as its page says it. ``warnings`` are for its author.
 
     ``status_name`` is the page's own word; ``status`` is what it means, None where it means nothing to us.
+    ``send_at`` is when it is to start; None starts it when somebody says so.
     """
 
     name: str
@@ -83,6 +93,7 @@ class FetchedLetter:
     is_test: bool
     status: MailoutStatus | None
     status_name: str
+    send_at: datetime | None = None
 
     @property
     def may_be_sent(self) -> bool:

@@ -125,9 +125,16 @@ def compile_letter(letter: Letter, settings: MessageSettings, mailout_id: str) -
     footer = _footer(letter, settings)
     boundary = "=_" + sha256(mailout_id.encode()).hexdigest()[:24]
     assembly = _Assembly()
-    assembly.headers(_headers(letter, settings, boundary))
-    assembly.body_part(boundary, "plain", _text_parts(letter, footer), _text_value)
-    assembly.body_part(boundary, "html", _html_parts(letter, footer), _html_value)
+    assembly.headers(_headers(letter, settings))
+    if letter.text_only:
+        assembly.body_part("plain", _text_parts(letter, footer), _text_value)
+        return assembly.finish(subject, settings.unsubscribe_secret)
+    assembly.header_text(f'Content-Type: multipart/alternative; boundary="{boundary}"\r\n')
+    # "=_" never comes out of quoted-printable, so no content can look like the boundary.
+    assembly.header_text(f"\r\n--{boundary}\r\n")
+    assembly.body_part("plain", _text_parts(letter, footer), _text_value)
+    assembly.header_text(f"\r\n--{boundary}\r\n")
+    assembly.body_part("html", _html_parts(letter, footer), _html_value)
     assembly.header_text(f"\r\n--{boundary}--\r\n")
     return assembly.finish(subject, settings.unsubscribe_secret)
 
@@ -135,7 +142,7 @@ def compile_letter(letter: Letter, settings: MessageSettings, mailout_id: str) -
 # --- the parts of a message, in their order -----------------------------------------------------
 
 
-def _headers(letter: Letter, settings: MessageSettings, boundary: str) -> list[_Part]:
+def _headers(letter: Letter, settings: MessageSettings) -> list[_Part]:
     if not _MESSAGE_ID_DOMAIN.fullmatch(settings.message_id_domain):
         raise BadInput(f"message_id_domain: {settings.message_id_domain!r} is not a host name.")
     name = letter.from_name or settings.from_name
@@ -143,13 +150,13 @@ def _headers(letter: Letter, settings: MessageSettings, boundary: str) -> list[_
     parts: list[_Part] = [f"From: {sender}\r\nTo: ", _Gap.TO]
     parts += ["\r\nSubject: ", _Gap.SUBJECT, "\r\nDate: ", _Gap.DATE]
     parts += ["\r\nMessage-ID: <", _Gap.JOB, f"@{settings.message_id_domain.lower()}>\r\n"]
-    if settings.reply_to:
-        parts.append(f"Reply-To: {_mailbox(settings.reply_to, None, 'reply_to').decode('ascii')}\r\n")
+    reply_to = letter.reply_to or settings.reply_to
+    if reply_to:
+        parts.append(f"Reply-To: {_mailbox(reply_to, None, 'reply_to').decode('ascii')}\r\n")
     # RFC 8058: one POST unsubscribes, without a page to confirm.
     parts += [f"List-Unsubscribe: <{unsubscribe_prefix(settings.base_url)}", _Gap.TOKEN, ">\r\n"]
     parts += ["List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n"]
     parts += ["X-Sendonce-Job: ", _Gap.JOB, "\r\nMIME-Version: 1.0\r\n"]
-    parts += [f'Content-Type: multipart/alternative; boundary="{boundary}"\r\n']
     return parts
 
 
@@ -221,10 +228,9 @@ class _Assembly:
     def header_text(self, text: str) -> None:
         self._add(text.encode("ascii"))
 
-    def body_part(self, boundary: str, subtype: str, parts: list[_Part], encode: _Encoder) -> None:
-        # "=_" never comes out of quoted-printable, so no content can look like the boundary.
+    def body_part(self, subtype: str, parts: list[_Part], encode: _Encoder) -> None:
         self.header_text(
-            f'\r\n--{boundary}\r\nContent-Type: text/{subtype}; charset="utf-8"\r\n'
+            f'Content-Type: text/{subtype}; charset="utf-8"\r\n'
             "Content-Transfer-Encoding: quoted-printable\r\n\r\n"
         )
         for part in _merged(parts):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from sendonce.domain.letters import MessageSettings
 from sendonce.domain.mailouts import FetchedLetter, Mailout, MailoutStatus, Phase
@@ -57,9 +58,17 @@ class Preparer:
         letter = marked_as_test(page.letter) if mailout.is_test else page.letter
         if not mailout.is_test:
             _check_status(page)
+            if page.send_at is not None and page.send_at > self.store.ledger.now():
+                self._wait_for_its_time(mailout, page, page.send_at)
+                return
             check_variables(self.store, mailout.tenant_id, letter)
             count_audience(self.store, mailout.tenant_id)
         self.store.mailouts.freeze(mailout.id, page.name, letter, page.warnings)
+
+    def _wait_for_its_time(self, mailout: Mailout, page: FetchedLetter, send_at: datetime) -> None:
+        """The page is read again then: until that moment its author may still write, or move the time."""
+        self.store.mailouts.stop_before_first(mailout.id, None, page.warnings, send_at=send_at)
+        log.info("mailout waits", extra={"fields": {"mailout": mailout.id, "send_at": send_at.isoformat()}})
 
     def _send_test_instead(self, mailout: Mailout, page: FetchedLetter) -> None:
         """The page says that it is a test: the mailout is not consumed."""

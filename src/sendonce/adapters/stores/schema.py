@@ -109,6 +109,8 @@ ledger = Table(
     Column("fingerprint", Text),
     Column("claim_seq", BigInteger, nullable=False, server_default=text("0")),
     Column("halted", Text),
+    # Keys of unsubscribe links where UNSUBSCRIBE_SECRET is not set, 32 bytes each, the newest last.
+    Column("link_secrets", LargeBinary),
     _moment("created_at", nullable=False),
     CheckConstraint("one = 1", name="ledger_has_one_row"),
 )
@@ -151,6 +153,8 @@ letters = Table(
     Column("subject", Text, nullable=False),
     Column("preheader", Text, nullable=False),
     Column("from_name", Text),
+    Column("reply_to", Text),
+    _flag("text_only"),
     Column("html", Text, nullable=False),
     Column("text", Text, nullable=False),
     _moment("created_at", nullable=False),
@@ -183,9 +187,21 @@ mailouts = Table(
     _moment("updated_at", nullable=False),
     _moment("started_at"),
     _moment("sent_at"),
+    # Told to start at send_at: only then does the clock start it.
+    _moment("send_at"),
+    _flag("scheduled"),
+    Column("except_of", Document),
+    # How far the recipients of those mailouts are gathered; null when there is nothing left to gather.
+    Column("except_cursor", Text),
     CheckConstraint("status IN ('draft', 'ready', 'sending', 'sent', 'failed')", name="mailouts_status"),
     CheckConstraint("phase IN ('fetching', 'planning', 'running', 'over')", name="mailouts_phase"),
     Index("mailouts_open", "status", "id"),
+    Index(
+        "mailouts_scheduled",
+        "send_at",
+        sqlite_where=text("scheduled"),
+        postgresql_where=text("scheduled"),
+    ),
     # One mailout a page: a button pressed twice finds the first. Tests may be many.
     Index(
         "mailouts_once_a_page",
@@ -196,6 +212,15 @@ mailouts = Table(
         sqlite_where=text("source_id IS NOT NULL AND NOT is_test"),
         postgresql_where=text("source_id IS NOT NULL AND NOT is_test"),
     ),
+)
+
+# While a mailout is planned: who is left out of it, because another mailout went to them.
+excluded_recipients = Table(
+    "excluded_recipients",
+    metadata,
+    Column("mailout_id", Identifier, ForeignKey("mailouts.id"), primary_key=True),
+    Column("suppression_key", Text, primary_key=True),
+    Column("by_mailout_id", Identifier, nullable=False),
 )
 
 message_jobs = Table(

@@ -46,6 +46,7 @@ class MemoryMailouts:
                 created_at=now,
                 started_at=None,
                 sent_at=None,
+                send_at=new.send_at,
             )
             self._state.mailouts[mailout.id] = MailoutRow(mailout, new.letter)
             return mailout
@@ -110,8 +111,33 @@ class MemoryMailouts:
                 phase=Phase.PLANNING if entry.letter else Phase.FETCHING,
                 started_at=now,
                 reason=reason,
+                scheduled=False,
             )
             return True
+
+    def schedule(self, mailout_id: str, send_at: datetime) -> bool:
+        with self._state.transaction():
+            entry = self._with(mailout_id, MailoutStatus.READY)
+            if entry is None:
+                return False
+            m = entry.mailout
+            reason = m.reason if m.paused else None
+            entry.mailout = replace(m, send_at=send_at, scheduled=True, reason=reason)
+            return True
+
+    def unschedule(self, mailout_id: str, reason: str | None = None) -> bool:
+        with self._state.transaction():
+            entry = self._with(mailout_id, MailoutStatus.READY)
+            if entry is None or not entry.mailout.scheduled:
+                return False
+            entry.mailout = replace(entry.mailout, scheduled=False, reason=reason)
+            return True
+
+    def due(self) -> Sequence[Mailout]:
+        with self._state.transaction() as now:
+            every = (entry.mailout for entry in self._state.mailouts.values())
+            timed = [(m.send_at, m.id, m) for m in every if m.scheduled and m.send_at is not None]
+            return [m for send_at, _, m in sorted(timed) if send_at <= now]
 
     def freeze(self, mailout_id: str, name: str, letter: Letter, warnings: Sequence[str]) -> bool:
         with self._state.transaction() as now:
@@ -128,7 +154,14 @@ class MemoryMailouts:
             )
             return True
 
-    def stop_before_first(self, mailout_id: str, reason: str, warnings: Sequence[str] = ()) -> bool:
+    def stop_before_first(
+        self,
+        mailout_id: str,
+        reason: str | None,
+        warnings: Sequence[str] = (),
+        *,
+        send_at: datetime | None = None,
+    ) -> bool:
         with self._state.transaction():
             entry = self._with(mailout_id, MailoutStatus.SENDING)
             early = entry is not None and entry.mailout.phase in (Phase.FETCHING, Phase.PLANNING)
@@ -141,6 +174,8 @@ class MemoryMailouts:
                 started_at=None,
                 reason=reason,
                 warnings=tuple(warnings),
+                scheduled=send_at is not None,
+                send_at=send_at or entry.mailout.send_at,
             )
             if entry.mailout.source_id is not None:
                 entry.letter, entry.mailout = None, replace(entry.mailout, letter_id=None)
@@ -226,7 +261,7 @@ class MemoryMailouts:
             entry = self._with(mailout_id, MailoutStatus.DRAFT, MailoutStatus.READY, MailoutStatus.SENDING)
             if entry is None or entry.mailout.cancelled:
                 return False
-            entry.mailout = replace(entry.mailout, cancelled=True, reason="cancelled")
+            entry.mailout = replace(entry.mailout, cancelled=True, reason="cancelled", scheduled=False)
             if entry.mailout.started_at is None:
                 entry.mailout = replace(entry.mailout, status=MailoutStatus.FAILED, phase=Phase.OVER)
             elif entry.mailout.phase == Phase.FETCHING:

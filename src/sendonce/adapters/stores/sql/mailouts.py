@@ -51,6 +51,7 @@ class SqlMailouts:
                 "audience": list(new.audience) if new.audience is not None else sa.null(),
                 "warnings": list(new.warnings),
                 "status": MailoutStatus.DRAFT if new.draft else MailoutStatus.READY,
+                "send_at": new.send_at,
                 "created_at": now,
                 "updated_at": now,
             }
@@ -88,6 +89,8 @@ class SqlMailouts:
             html=row.html,
             text=row.text,
             from_name=row.from_name,
+            reply_to=row.reply_to,
+            text_only=row.text_only,
         )
 
     def all(self, limit: int = 100) -> Sequence[Mailout]:
@@ -115,7 +118,28 @@ class SqlMailouts:
             phase = sa.case((M.letter_id.is_(None), "fetching"), else_="planning")
             started = {"status": "sending", "phase": phase, "started_at": now, "reason": reason}
             update = mailouts.update().where(M.id == mailout_id, M.status == "ready")
-            return tx.execute(update.values(**started, updated_at=now)).rowcount == 1
+            return tx.execute(update.values(**started, scheduled=False, updated_at=now)).rowcount == 1
+
+    def schedule(self, mailout_id: str, send_at: datetime) -> bool:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            update = mailouts.update().where(M.id == mailout_id, M.status == "ready")
+            # A paused one may have been sent from another copy of the database: its reason stays.
+            reason = sa.case((M.paused, M.reason), else_=None)
+            told = {"send_at": send_at, "scheduled": True, "reason": reason, "updated_at": now}
+            return tx.execute(update.values(**told)).rowcount == 1
+
+    def unschedule(self, mailout_id: str, reason: str | None = None) -> bool:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            update = mailouts.update().where(M.id == mailout_id, M.status == "ready", M.scheduled)
+            return tx.execute(update.values(scheduled=False, reason=reason, updated_at=now)).rowcount == 1
+
+    def due(self) -> Sequence[Mailout]:
+        with self._db.reading() as tx:
+            come = sa.and_(M.scheduled, M.status == "ready", M.send_at <= self._db.now(tx))
+            query = sa.select(mailouts).where(come).order_by(M.send_at, M.id)
+            return [_as_mailout(row) for row in tx.execute(query)]
 
     def freeze(self, mailout_id: str, name: str, letter: Letter, warnings: Sequence[str]) -> bool:
         with self._db.writing() as tx:
@@ -135,7 +159,14 @@ class SqlMailouts:
             tx.execute(mailouts.update().where(fetching).values(**frozen))
             return True
 
-    def stop_before_first(self, mailout_id: str, reason: str, warnings: Sequence[str] = ()) -> bool:
+    def stop_before_first(
+        self,
+        mailout_id: str,
+        reason: str | None,
+        warnings: Sequence[str] = (),
+        *,
+        send_at: datetime | None = None,
+    ) -> bool:
         with self._db.writing() as tx:
             now = self._db.now(tx)
             # A planner may hold the row: what it planned shows only in a statement after its commit.
@@ -152,6 +183,8 @@ class SqlMailouts:
             update = mailouts.update().where(
                 M.id == mailout_id, M.status == "sending", M.phase.in_(["fetching", "planning"])
             )
+            if send_at is not None:
+                back |= {"send_at": send_at, "scheduled": True}
             # A page is read anew at the next start: its author has something to mend.
             back["letter_id"] = sa.case((M.source_id.is_(None), M.letter_id), else_=sa.null())
             return tx.execute(update.where(~planned).values(**back)).rowcount == 1
@@ -275,7 +308,8 @@ class SqlMailouts:
             now = self._db.now(tx)
             open_states = ["draft", "ready", "sending"]
             update = mailouts.update().where(M.id == mailout_id, M.status.in_(open_states), ~M.cancelled)
-            changed = tx.execute(update.values(cancelled=True, reason="cancelled", updated_at=now)).rowcount
+            ended = {"cancelled": True, "scheduled": False, "reason": "cancelled", "updated_at": now}
+            changed = tx.execute(update.values(**ended)).rowcount
             # A letter that was not read yet need not be read any more: there is nothing to plan.
             unread = mailouts.update().where(M.id == mailout_id, M.phase == "fetching", M.cancelled)
             tx.execute(unread.values(phase="running"))
@@ -355,6 +389,8 @@ def _insert_letter(tx: Connection, tenant_id: str, letter: Letter, now: datetime
             subject=letter.subject,
             preheader=letter.preheader,
             from_name=letter.from_name,
+            reply_to=letter.reply_to,
+            text_only=letter.text_only,
             html=letter.html,
             text=letter.text,
             created_at=now,
@@ -389,4 +425,7 @@ def _as_mailout(row: Row[Any]) -> Mailout:
         created_at=row.created_at,
         started_at=row.started_at,
         sent_at=row.sent_at,
+        send_at=row.send_at,
+        scheduled=row.scheduled,
+        except_of=tuple(row.except_of or ()),
     )

@@ -1,5 +1,10 @@
 """The second schema: counted claims, held senders, kept events, and more about letters and people."""
 
+import sqlalchemy as sa
+from alembic import op
+
+from sendonce.adapters.stores.schema import Document, Identifier, Moment
+
 revision = "0002"
 down_revision = "0001"
 
@@ -25,7 +30,32 @@ def _events() -> None:
 
 
 def _letters_and_mailouts() -> None:
-    pass
+    op.add_column("letters", sa.Column("reply_to", sa.Text()))
+    op.add_column(
+        "letters", sa.Column("text_only", sa.Boolean(), nullable=False, server_default=sa.text("false"))
+    )
+    op.add_column("mailouts", sa.Column("send_at", Moment()))
+    op.add_column(
+        "mailouts", sa.Column("scheduled", sa.Boolean(), nullable=False, server_default=sa.text("false"))
+    )
+    op.add_column("mailouts", sa.Column("except_of", Document))
+    op.add_column("mailouts", sa.Column("except_cursor", sa.Text()))
+    op.create_index(
+        "mailouts_scheduled",
+        "mailouts",
+        ["send_at"],
+        sqlite_where=sa.text("scheduled"),
+        postgresql_where=sa.text("scheduled"),
+    )
+    op.create_table(
+        "excluded_recipients",
+        sa.Column("mailout_id", Identifier, nullable=False),
+        sa.Column("suppression_key", sa.Text(), nullable=False),
+        sa.Column("by_mailout_id", Identifier, nullable=False),
+        sa.ForeignKeyConstraint(["mailout_id"], ["mailouts.id"]),
+        sa.PrimaryKeyConstraint("mailout_id", "suppression_key"),
+    )
+    op.add_column("ledger", sa.Column("link_secrets", sa.LargeBinary()))
 
 
 def _people() -> None:
