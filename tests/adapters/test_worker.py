@@ -24,6 +24,7 @@ import pytest
 from sendonce.adapters.stores.sql.store import open_store
 from sendonce.adapters.wire_journal import StateDirectory
 from sendonce.flows.bury import bury_the_dead
+from tests.crash.failing_sync import FailingDisk
 from tests.crash.judge import judge_world
 from tests.crash.world import CONNECTIONS, PROGRAM, Process, World, opened, until
 
@@ -426,6 +427,22 @@ def test_two_living_workers_with_different_boot_ids_do_not_bury_each_other(world
         assert worker.end() == 0, worker.log.read_text()
         assert "buried" not in worker.log.read_text()
     assert len(accepted(world)) == len(set(accepted(world))) == 200
+
+
+def test_a_failed_sync_ends_the_process(world: World) -> None:
+    """After one nobody can know what is on the disk. A retry would succeed, and mean nothing."""
+    world.plan(300)
+    disk = FailingDisk(world.directory)
+    worker = world.worker(program=PROGRAM, **disk.settings)
+    until(lambda: world.eye.sending_of(worker.pid), 20, "letters are sending")
+    disk.break_down()
+    assert worker.wait() == 1
+    assert "could not be synced to the disk" in worker.log.read_text()
+    assert "Traceback" not in worker.log.read_text()
+    disk.mend()
+    world.serve()
+    world.finish()
+    assert len(accepted(world)) == len(set(accepted(world))) == 300
 
 
 # -- clocks ----------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from sendonce.domain.failpoints import NAMES
 from tests.crash import scenes
+from tests.crash.failing_sync import failed_sync
 from tests.crash.power import power_loss
 from tests.crash.scenes import Scene
 from tests.crash.world import CONNECTIONS
@@ -57,6 +58,7 @@ FAULTS = (
     Fault("database restarted", scenes.restart_database, alone=True),
     Fault("clock jumped", scenes.clock_jump),
     Fault("disk full", scenes.full_disk, small_disk=True),
+    Fault("a sync failed", failed_sync),
     # A power cut leaves nothing to believe: two claim groups are the bound.
     Fault("power lost", power_loss, 0.06, people=60, bound=2 * 50, alone=True),
 )

@@ -246,13 +246,20 @@ class StateDirectory:
 
     def keep_claim(self, claim_seq: int) -> None:
         """Remember the number when the worker's file goes."""
-        file = self._root / "highest-claim"
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            with self._claims_file() as descriptor:
+                if claim_seq > self._kept_claim():
+                    os.pwrite(descriptor, f"{claim_seq:020d}\n".encode(), 0)
+                    os.fsync(descriptor)
+        except OSError as exc:
+            raise self._unusable(exc) from exc
+
+    @contextmanager
+    def _claims_file(self) -> Iterator[int]:
+        descriptor = os.open(self._root / "highest-claim", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if claim_seq > self._kept_claim():
-                os.pwrite(descriptor, f"{claim_seq:020d}\n".encode(), 0)
-                os.fsync(descriptor)
+            yield descriptor
         finally:
             os.close(descriptor)
 

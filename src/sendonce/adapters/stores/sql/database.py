@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +26,11 @@ if TYPE_CHECKING:
 BUSY_TIMEOUT_MS = 30_000
 # How often a statement is seen before the server is asked to keep its plan: a third of a turn's CPU time.
 PREPARED_AFTER = 3
+
+
+_FAILED_SYNCS = frozenset({sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC})
+
+log = logging.getLogger(__name__)
 
 
 class Database:
@@ -73,6 +80,7 @@ class Database:
             try:
                 connection.commit()
             except sa.exc.DBAPIError as exc:
+                self._end_if_a_sync_failed(exc)
                 connection.invalidate()  # it may be in the transaction still, with its locks
                 raise StoreLost(f"A commit was not confirmed. {self._explain(exc)}") from exc
 
@@ -109,9 +117,25 @@ class Database:
         try:
             yield
         except (sa.exc.DBAPIError, self.engine.dialect.loaded_dbapi.Error) as exc:
+            self._end_if_a_sync_failed(exc)
             raise Unavailable(self._explain(exc)) from exc
         except sa.exc.TimeoutError as exc:
             raise Unavailable(f"No free connection to the database: {_short(exc)}.") from exc
+
+    def _end_if_a_sync_failed(self, exc: Exception) -> None:
+        """After a failed fsync the kernel may have dropped the pages and call the next one a success.
+
+        Nothing that this process believes about its file can be trusted then, so it ends as if it were
+        killed; the wire journal tells the next one what was sent. A PostgreSQL server does so by itself.
+        """
+        cause = _cause(exc)
+        if isinstance(cause, sqlite3.Error) and getattr(cause, "sqlite_errorcode", 0) in _FAILED_SYNCS:
+            log.critical(
+                "The database could not be synced to the disk, so this process ends. Check the disk "
+                "(dmesg shows its errors) before you start again.",
+                extra={"fields": {"database": str(self.sqlite_file)}},
+            )
+            os._exit(1)
 
     def _explain(self, exc: Exception) -> str:
         what = _short(exc)
@@ -150,8 +174,11 @@ _FIXES = (
 
 
 def _short(exc: Exception) -> str:
-    cause = exc.orig if isinstance(exc, sa.exc.DBAPIError) and exc.orig is not None else exc
-    return " ".join(str(cause).split())[:300]
+    return " ".join(str(_cause(exc)).split())[:300]
+
+
+def _cause(exc: Exception) -> BaseException:
+    return exc.orig if isinstance(exc, sa.exc.DBAPIError) and exc.orig is not None else exc
 
 
 @cache
