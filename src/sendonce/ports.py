@@ -26,7 +26,7 @@ from sendonce.domain.privacy import Erasure, PersonFile
 from sendonce.domain.reports import RecipientOutcome
 from sendonce.domain.subscribers import ImportCounts, NewSubscriber, Subscriber, SubscriberStatus
 from sendonce.domain.suppressions import Suppression, SuppressionReason
-from sendonce.domain.workers import LedgerIdentity, WorkerRecord
+from sendonce.domain.workers import LedgerIdentity, WorkerRecord, WorkerStatus
 
 JobRef = tuple[str, int]
 """A job and one of its attempts."""
@@ -93,6 +93,13 @@ class Ledger(Protocol):
 
     def retry(self, job_ids: Sequence[str], actor: str) -> int:
         """Another life for dead and failed jobs, in the audit log too."""
+
+    def bury(self, worker_id: str, actor: str) -> int:
+        """End a worker by an operator's word: sending → in_doubt for what it had claimed; how many.
+
+        The word is a death proof, no more, and is written to the audit log. Raises Refused for a worker
+        that is over.
+        """
 
     def halt(self, reason: str) -> None:
         """Stop all claims until ``adopt``."""
@@ -333,6 +340,11 @@ class Workers(Protocol):
 
     def open(self) -> Sequence[WorkerRecord]: ...
 
+    def find(self, worker_id: str) -> WorkerStatus | None: ...
+
+    def statuses(self, *, ended: int = 0) -> Sequence[WorkerStatus]:
+        """All open workers, the oldest first, then the last ``ended`` of those that are over."""
+
 
 class Permits(Protocol):
     def renew(self, key: str, worker_id: str, rate: int, held: int) -> int:
@@ -402,6 +414,9 @@ class Graveyard(Protocol):
 
     def open_if_dead(self, worker: WorkerRecord) -> AbstractContextManager[WireLog | None]:
         """The dead worker's journal, held while it is buried; None where there is no proof of death."""
+
+    def sees_alive(self, worker: WorkerRecord) -> bool:
+        """Whether this process can prove that the worker lives."""
 
 
 class Journal(Protocol):

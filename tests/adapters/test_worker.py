@@ -429,6 +429,36 @@ def test_two_living_workers_with_different_boot_ids_do_not_bury_each_other(world
     assert len(accepted(world)) == len(set(accepted(world))) == 200
 
 
+def test_what_a_lost_state_directory_left_is_buried_by_word(world: World) -> None:
+    """The container and its volume are gone, and over SMTP no signature runs out."""
+    world.plan(20)
+    worker = world.worker(STATE_DIR=str(world.disk / "lost"))
+    until(lambda: world.eye.sending_of(worker.pid), 20, "letters are sending")
+    (known,) = world.ask("workers", "list")
+    assert (known["pid"], known["ended_at"]) == (worker.pid, None)
+    worker.kill()
+    shutil.rmtree(world.disk / "lost")
+    left = world.eye.count("sending")
+    assert bury(world) == 0
+    assert "--i-know-it-is-dead" in world.run("workers", "bury", known["id"], expect=3)
+    told = world.ask("workers", "bury", known["id"], "--i-know-it-is-dead")
+    assert told == {"id": known["id"], "in_doubt": left}
+    assert world.eye.count("in_doubt") == left
+    assert world.ask("workers", "list") == []
+    assert "over already" in world.run("workers", "bury", known["id"], "--i-know-it-is-dead", expect=3)
+
+
+def test_no_word_buries_a_worker_that_can_be_seen_to_live(world: World) -> None:
+    world.plan(300)
+    worker = world.worker()
+    until(lambda: world.eye.sending_of(worker.pid), 20, "letters are sending")
+    (known,) = world.ask("workers", "list")
+    assert "is alive" in world.run("workers", "bury", known["id"], "--i-know-it-is-dead", expect=3)
+    worker.kill()
+    assert world.ask("workers", "bury", known["id"], "--i-know-it-is-dead")["in_doubt"] == 0
+    assert world.eye.count("in_doubt") <= CONNECTIONS
+
+
 def test_a_failed_sync_ends_the_process(world: World) -> None:
     """After one nobody can know what is on the disk. A retry would succeed, and mean nothing."""
     world.plan(300)

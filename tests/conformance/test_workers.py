@@ -7,10 +7,10 @@ from uuid import uuid4
 
 import pytest
 
-from sendonce.domain.jobs import ClaimRequest
+from sendonce.domain.jobs import ClaimRequest, JobState
 from sendonce.errors import Refused
 from tests.conformance.backdoor import pass_time
-from tests.conformance.stage import ACCEPTED, Stage, worker_record
+from tests.conformance.stage import ACCEPTED, NOBODY, Stage, worker_record
 
 RATE = 6
 
@@ -37,6 +37,60 @@ def test_a_worker_that_owns_jobs_does_not_end(stage: Stage) -> None:
     stage.settle(job, ACCEPTED)
     stage.store.workers.end(worker, "stopped")
     assert stage.store.ledger.sending_of(worker) == []
+
+
+def test_an_operators_word_buries_a_worker(stage: Stage) -> None:
+    """What it had claimed is in doubt, with a proof of death and none of absence; the rest is untouched."""
+    stage.running(4)
+    lost, other = stage.worker("smtp"), stage.worker("smtp")
+    settled, claimed = stage.claim(lost, limit=2).claimed
+    of_other = stage.claim_one(other)
+    stage.settle(settled, ACCEPTED)
+    assert stage.store.ledger.bury(lost, "jane") == 1
+    job = stage.job(claimed)
+    assert job.state == JobState.IN_DOUBT
+    assert job.death_proof is not None
+    assert "jane" in job.death_proof
+    assert job.absence_proof is None
+    assert stage.state(settled) == JobState.SENT
+    assert stage.state(of_other) == JobState.SENDING
+    assert [worker.id for worker in stage.store.workers.open()] == [other]
+    assert stage.store.ledger.resolve([claimed.id], sent=False, actor="jane", note="") == 1
+
+
+def test_nobody_is_buried_twice(stage: Stage) -> None:
+    stage.running()
+    worker = stage.worker()
+    stage.store.ledger.bury(worker, "jane")
+    with pytest.raises(Refused, match="over already"):
+        stage.store.ledger.bury(worker, "jane")
+    with pytest.raises(Refused, match="over already"):
+        stage.store.ledger.bury(NOBODY, "jane")
+
+
+def test_a_settle_of_a_buried_worker_still_counts(stage: Stage) -> None:
+    """The operator was wrong, and the worker lives: its letter was sent, once."""
+    stage.running()
+    worker = stage.worker()
+    job = stage.claim_one(worker)
+    stage.store.ledger.bury(worker, "jane")
+    stage.settle(job, ACCEPTED)
+    assert stage.state(job) == JobState.SENT
+
+
+def test_workers_are_listed_with_what_they_have_claimed(stage: Stage) -> None:
+    """Open ones first, then the last of those that are over."""
+    stage.running(3)
+    gone, busy = stage.worker(), stage.worker()
+    stage.claim(busy, limit=2)
+    stage.store.workers.end(gone, "left")
+    (only,) = stage.store.workers.statuses()
+    assert (only.record.id, only.sending, only.ended_at) == (busy, 2, None)
+    _, over = stage.store.workers.statuses(ended=5)
+    assert (over.record.id, over.sending, over.end) == (gone, 0, "left")
+    assert over.ended_at is not None
+    assert stage.store.workers.find(gone) is not None
+    assert stage.store.workers.find(NOBODY) is None
 
 
 class Crew:

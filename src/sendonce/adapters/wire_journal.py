@@ -227,6 +227,13 @@ class StateDirectory:
                 yield WireLog({}, trusted=False, proof="its lock is free, and the machine has restarted")
             self._remove(path)
 
+    def sees_alive(self, worker: WorkerRecord) -> bool:
+        """Its file is here, and somebody holds the lock."""
+        path = self._workers / worker.lock_file
+        with _locked(path) as descriptor:
+            here = worker.lock_domain == self.lock_domain and path.exists()
+            return here and descriptor is None and path.stat().st_ino == worker.inode
+
     def _remove(self, path: Path) -> None:
         """A dead worker's file goes; its claim number stays."""
         self.keep_claim(_claim_in(path))

@@ -27,6 +27,16 @@ class WorkerRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerStatus:
+    """A worker as people see it: ``sending`` counts the jobs that it has claimed and not settled."""
+
+    record: WorkerRecord
+    sending: int
+    ended_at: datetime | None
+    end: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class LedgerIdentity:
     """Which ledger this is, and how far it has come."""
 

@@ -24,7 +24,7 @@ def bury_the_dead(
     """
     buried = []
     for worker in store.workers.open():
-        if worker.id != own_id and _buried(store, graveyard, worker, retry_after):
+        if worker.id != own_id and bury_if_dead(store, graveyard, worker, retry_after):
             buried.append(worker)
     _gather_strays(store)
     return buried
@@ -39,7 +39,8 @@ def _gather_strays(store: Store) -> None:
         log.warning("late claims of dead workers", extra={"fields": {"jobs": len(strays)}})
 
 
-def _buried(store: Store, graveyard: Graveyard, worker: WorkerRecord, retry_after: float) -> bool:
+def bury_if_dead(store: Store, graveyard: Graveyard, worker: WorkerRecord, retry_after: float) -> bool:
+    """Whether its death was proven, and it was buried."""
     try:
         with graveyard.open_if_dead(worker) as wire_log:
             if wire_log is not None:

@@ -20,6 +20,7 @@ from sendonce.entrypoints.cli import (
     service,
     subscribers,
     suppressions,
+    workers,
 )
 from sendonce.entrypoints.cli.output import say_error
 from sendonce.errors import SendonceError
@@ -37,6 +38,7 @@ for group in (
     mailouts.group,
     jobs.group,
     suppressions.group,
+    workers.group,
     database.group,
     notion.group,
 ):

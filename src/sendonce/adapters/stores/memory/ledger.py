@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from sendonce.adapters.stores.memory.arrows import accept, archive, fall_back_on_evidence, move, reschedule
 from sendonce.adapters.stores.memory.state import JobRow, State
+from sendonce.adapters.stores.memory.workers import sign_off
 from sendonce.domain.events import EventKind
 from sendonce.domain.jobs import (
     ADOPTED_ATTEMPTS,
@@ -25,6 +26,7 @@ from sendonce.domain.mailouts import RESTORED, MailoutStatus, Phase
 from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Refused
 from sendonce.domain.workers import LedgerIdentity
 from sendonce.errors import LedgerRolledBack
+from sendonce.errors import Refused as RefusedByRule
 from sendonce.ports import JobRef
 
 # How many accepted letters on each side of a doubt must have their Send event.
@@ -171,6 +173,21 @@ class MemoryLedger:
                     fenced += self._doubt(row, proof, now)
                     row.death_proof, row.death_proof_at = proof, now
             return fenced
+
+    def bury(self, worker_id: str, actor: str) -> int:
+        word = f"the word of {actor}: the worker is dead"
+        with self._state.transaction() as now:
+            _, end = self._state.workers.get(worker_id, (None, "unknown"))
+            if end is not None:
+                raise RefusedByRule(f"Worker {worker_id} is over already.")
+            own = [r for r in self._state.jobs.values() if r.worker_id == worker_id]
+            doubted = [row for row in own if row.state == JobState.SENDING]
+            for row in doubted:
+                self._doubt(row, word, now)
+                row.death_proof, row.death_proof_at = word, now
+            sign_off(self._state, worker_id, word, now)
+            self._state.audit.append((actor, "bury", worker_id))
+            return len(doubted)
 
     def _doubt(self, row: JobRow, reason: str, now: datetime) -> int:
         if row.accepted_attempt is not None:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from sendonce.adapters.stores.memory.state import Canary, State
 from sendonce.domain.jobs import JobState
 from sendonce.domain.pacing import PERMIT_GRACE, PERMIT_LEASE, fair_share
-from sendonce.domain.workers import WorkerRecord
+from sendonce.domain.workers import WorkerRecord, WorkerStatus
 from sendonce.errors import Refused
 
 
@@ -27,18 +27,40 @@ class MemoryWorkers:
             count = sum(row.state == JobState.SENDING and row.worker_id == worker_id for row in jobs)
             if count:
                 raise Refused(f"Worker {worker_id} still owns {count} jobs: settle them before it ends.")
-            if worker_id in self._state.workers:
-                self._state.workers[worker_id] = (self._state.workers[worker_id][0], how)
-            for (key, holder), (permits, expires) in self._state.permits.items():
-                if holder == worker_id:
-                    self._state.permits[key, holder] = (permits, min(expires, now))
-            for entry in self._state.mailouts.values():
-                if entry.planner == worker_id:
-                    entry.planner = None
+            sign_off(self._state, worker_id, how, now)
 
     def open(self) -> Sequence[WorkerRecord]:
         with self._state.transaction():
             return [worker for worker, end in self._state.workers.values() if end is None]
+
+    def find(self, worker_id: str) -> WorkerStatus | None:
+        with self._state.transaction():
+            return self._status(worker_id) if worker_id in self._state.workers else None
+
+    def statuses(self, *, ended: int = 0) -> Sequence[WorkerStatus]:
+        with self._state.transaction():
+            every = [self._status(worker_id) for worker_id in self._state.workers]
+            over = [status for status in every if status.ended_at is not None]
+            return [s for s in every if s.ended_at is None] + over[: -ended - 1 : -1]
+
+    def _status(self, worker_id: str) -> WorkerStatus:
+        record, end = self._state.workers[worker_id]
+        sending = sum(
+            row.state == JobState.SENDING and row.worker_id == worker_id for row in self._state.jobs.values()
+        )
+        return WorkerStatus(record, sending, self._state.clock() if end else None, end)
+
+
+def sign_off(state: State, worker_id: str, how: str, now: datetime) -> None:
+    """The worker is over, and its permits and its planning return."""
+    if worker_id in state.workers:
+        state.workers[worker_id] = (state.workers[worker_id][0], how)
+    for (key, holder), (permits, expires) in state.permits.items():
+        if holder == worker_id:
+            state.permits[key, holder] = (permits, min(expires, now))
+    for entry in state.mailouts.values():
+        if entry.planner == worker_id:
+            entry.planner = None
 
 
 class MemoryPermits:

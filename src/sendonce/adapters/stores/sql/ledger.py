@@ -23,6 +23,7 @@ from sendonce.adapters.stores.sql.arrows import (
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.groups import Opening, groups_of
 from sendonce.adapters.stores.sql.rows import in_state, insert_audit
+from sendonce.adapters.stores.sql.workers import lock_worker, sign_off
 from sendonce.domain.failpoints import failpoint
 from sendonce.domain.jobs import (
     ADOPTED_ATTEMPTS,
@@ -37,9 +38,10 @@ from sendonce.domain.jobs import (
     Turn,
 )
 from sendonce.domain.mailouts import RESTORED
-from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Refused
+from sendonce.domain.outcomes import Accepted, Deferred, InDoubt
+from sendonce.domain.outcomes import Refused as RefusedOutcome
 from sendonce.domain.workers import LedgerIdentity
-from sendonce.errors import LedgerRolledBack, Unavailable
+from sendonce.errors import LedgerRolledBack, Refused, Unavailable
 from sendonce.ports import JobRef
 
 JOBS = message_jobs.c
@@ -171,7 +173,7 @@ class SqlLedger:
         match settlement.outcome:
             case Deferred():
                 return self._defer(tx, row, settlement, now)
-            case Refused(code, reason):
+            case RefusedOutcome(code, reason):
                 changes = {"code": code, "reason": reason, "settled_at": now}
                 return move(tx, row, Move.REFUSE, JobState.FAILED, changes)
             case InDoubt(reason):
@@ -227,13 +229,14 @@ class SqlLedger:
         of_transport = sa.select(workers.c.id).where(workers.c.transport == transport)
         with self._db.writing() as tx:
             now = self._db.now(tx)
-            update = (
-                message_jobs.update()
-                .where(in_state(JobState.SENDING), JOBS.claimed_at < claimed_before)
-                .where(JOBS.worker_id.in_(of_transport))
-                .values(state=_DOUBTED, reason=proof, death_proof=proof, death_proof_at=now)
-            )
-            return tx.execute(update).rowcount
+            signed_by_then = sa.and_(JOBS.claimed_at < claimed_before, JOBS.worker_id.in_(of_transport))
+            return self._doubt_sending(tx, signed_by_then, proof, now)
+
+    def _doubt_sending(self, tx: Connection, which: sa.ColumnElement[bool], proof: str, now: datetime) -> int:
+        """sending → in_doubt with a death proof; how many."""
+        changes = {"state": _DOUBTED, "reason": proof, "death_proof": proof, "death_proof_at": now}
+        update = message_jobs.update().where(in_state(JobState.SENDING), which).values(changes)
+        return tx.execute(update).rowcount
 
     def doubts(self, transport: str, limit: int, *, after: str = BEFORE_ALL) -> Sequence[Doubt]:
         query = (
@@ -323,6 +326,17 @@ class SqlLedger:
                 moved += back_to_schedule(tx, row, Move.RETRY, {"due_at": now, "tries": 0}, now)
                 insert_audit(tx, now, actor, "retry", job_id, {"from": row.state, "reason": row.reason})
         return moved
+
+    def bury(self, worker_id: str, actor: str) -> int:
+        word = f"the word of {actor}: the worker is dead"
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            if not lock_worker(tx, worker_id):
+                raise Refused(f"Worker {worker_id} is over already.")
+            doubted = self._doubt_sending(tx, JOBS.worker_id == worker_id, word, now)
+            sign_off(tx, worker_id, word, now)
+            insert_audit(tx, now, actor, "bury", worker_id, {"in_doubt": doubted})
+        return doubted
 
     # -- which ledger this is, and a database that went back in time ----------------------------
 

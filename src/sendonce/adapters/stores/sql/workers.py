@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -12,7 +13,7 @@ from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import in_state
 from sendonce.domain.jobs import JobState
 from sendonce.domain.pacing import PERMIT_GRACE, PERMIT_LEASE, fair_share
-from sendonce.domain.workers import WorkerRecord
+from sendonce.domain.workers import WorkerRecord, WorkerStatus
 from sendonce.errors import Refused
 
 W = workers.c
@@ -32,25 +33,55 @@ class SqlWorkers:
     def end(self, worker_id: str, how: str) -> None:
         with self._db.writing() as tx:
             now = self._db.now(tx)
-            j = message_jobs.c
-            left = sa.select(sa.func.count()).where(in_state(JobState.SENDING), j.worker_id == worker_id)
-            if count := tx.execute(left).scalar_one():
+            lock_worker(tx, worker_id)
+            if count := tx.execute(_sending_of(worker_id)).scalar_one():
                 raise Refused(f"Worker {worker_id} still owns {count} jobs: settle them before it ends.")
-            tx.execute(
-                workers.update().where(W.id == worker_id, W.ended_at.is_(None)).values(ended_at=now, end=how)
-            )
-            tx.execute(
-                permits.update().where(P.worker_id == worker_id, P.expires_at > now).values(expires_at=now)
-            )
-            tx.execute(mailouts.update().where(mailouts.c.planner == worker_id).values(planner=None))
+            sign_off(tx, worker_id, how, now)
 
     def open(self) -> Sequence[WorkerRecord]:
         with self._db.reading() as tx:
-            query = sa.select(workers).where(W.ended_at.is_(None)).order_by(W.started_at, W.id)
-            return [
-                WorkerRecord(**{name: getattr(row, name) for name in WorkerRecord.__slots__})
-                for row in tx.execute(query)
-            ]
+            return [_record(row) for row in tx.execute(_OPEN)]
+
+    def find(self, worker_id: str) -> WorkerStatus | None:
+        with self._db.reading() as tx:
+            row = tx.execute(sa.select(workers).where(W.id == worker_id)).first()
+            return self._status(tx, row) if row else None
+
+    def statuses(self, *, ended: int = 0) -> Sequence[WorkerStatus]:
+        over = sa.select(workers).where(W.ended_at.is_not(None)).order_by(W.ended_at.desc(), W.id)
+        with self._db.reading() as tx:
+            rows = [*tx.execute(_OPEN), *tx.execute(over.limit(ended))]
+            return [self._status(tx, row) for row in rows]
+
+    def _status(self, tx: sa.Connection, row: Any) -> WorkerStatus:
+        sending = tx.execute(_sending_of(row.id)).scalar_one()
+        return WorkerStatus(_record(row), sending, row.ended_at, row.end)
+
+
+_OPEN = sa.select(workers).where(W.ended_at.is_(None)).order_by(W.started_at, W.id)
+
+
+def _record(row: Any) -> WorkerRecord:
+    return WorkerRecord(**{name: getattr(row, name) for name in WorkerRecord.__slots__})
+
+
+def _sending_of(worker_id: str) -> sa.Select[Any]:
+    owned = message_jobs.c.worker_id == worker_id
+    return sa.select(sa.func.count()).select_from(message_jobs).where(in_state(JobState.SENDING), owned)
+
+
+def lock_worker(tx: sa.Connection, worker_id: str) -> bool:
+    """Whether the worker is open. Its claims wait for this transaction, or this one for theirs."""
+    own = sa.select(W.ended_at).where(W.id == worker_id).with_for_update()
+    row = tx.execute(own).first()
+    return row is not None and row.ended_at is None
+
+
+def sign_off(tx: sa.Connection, worker_id: str, how: str, now: datetime) -> None:
+    """The worker is over, and its permits and its planning return."""
+    tx.execute(workers.update().where(W.id == worker_id, W.ended_at.is_(None)).values(ended_at=now, end=how))
+    tx.execute(permits.update().where(P.worker_id == worker_id, P.expires_at > now).values(expires_at=now))
+    tx.execute(mailouts.update().where(mailouts.c.planner == worker_id).values(planner=None))
 
 
 class SqlPermits:
