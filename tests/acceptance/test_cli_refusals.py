@@ -146,16 +146,19 @@ def test_a_letter_that_could_never_be_sent_is_no_mailout(desk: Desk, text: str) 
 
 
 def test_what_an_author_may_have_meant_otherwise_is_said(desk: Desk) -> None:
-    """A key of another program, a slip of the keyboard, a variable that is never filled in."""
-    text = "---\nsubject: News\ntags: [a]\nSubjekt: x\n---\n\nYou are {{ email }}\n"
-    said = desk.run("mailout", "create", letter(desk, text))
-    for part in (
-        "'tags' means nothing",
-        "'subjekt' means nothing",
-        "{{ email }} is not",
-    ):
-        assert part in said
-    assert len(desk.json("mailout", "create", "letter.md")["warnings"]) == 3
+    """A variable that is never filled in."""
+    said = desk.run("mailout", "create", letter(desk, plain(body="You are {{ email }}")))
+    assert "{{ email }} is not" in said
+    assert len(desk.json("mailout", "create", "letter.md")["warnings"]) == 1
+
+
+def test_front_matter_that_would_be_passed_over_is_refused(desk: Desk) -> None:
+    """A key of another program, a slip of the keyboard, a segment: nothing is created."""
+    text = "---\nsubject: News\nsegment: vip\nSubjekt: x\n---\n\nHello\n"
+    said = told(desk, "mailout", "create", letter(desk, text), code=USAGE)
+    assert "'segment', 'subjekt', which sendonce does not honour" in said
+    assert "goes to all active subscribers" in said
+    assert desk.json("mailout", "list") == []
 
 
 def test_a_mailout_that_cannot_be_sent_as_it_is_is_refused(desk: Desk) -> None:

@@ -12,7 +12,6 @@ FULL = """---
 subject: Привет, {{ name | default: "друзья" }}
 preheader: "Коротко: {{ name | default: "вам" }}"
 from_name: Пекарня
-tags: [news, may]
 ---
 # Привет, {{ name }}
 
@@ -54,7 +53,7 @@ def test_the_plain_text_says_it_all() -> None:
         read_markdown(FULL).text
         == """\
 Привет, {{ name }}
-==================
+========{{ name | rule = }}
 
 Мы открылись: адрес (https://example.com/?u={{ id | url }}&a=1), https://example.com/menu и info@example.com.
 
@@ -192,8 +191,38 @@ def test_what_is_wrong_is_told_with_its_line(source: str, message: str) -> None:
     assert message in str(refusal.value)
 
 
-def test_other_programs_front_matter_is_passed_over() -> None:
-    """A YAML bomb among it costs nothing, since its aliases are never written out."""
+def test_the_front_matter_says_who_is_answered_and_when_it_goes() -> None:
+    """Keys in either spelling; the time stays as it is written until somebody knows the zone."""
+    matter = "subject: x\nreply-to: hello@example.com\nsend_at: 2026-12-01 09:00\ntext_only: yes"
+    draft = markdown_draft(f"---\n{matter}\n---\nhello")
+    assert (draft.reply_to, draft.send_at, draft.text_only) == ("hello@example.com", "2026-12-01 09:00", True)
+    assert not markdown_draft("---\nsubject: x\n---\nhello").text_only
+    with pytest.raises(BadInput, match="text_only is 'perhaps': write true or false"):
+        markdown_draft("---\nsubject: x\ntext_only: perhaps\n---\nhello")
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [r'"Hi {{ name | default: \"friends\" }}, \"you\""', 'Hi {{ name | default: "friends" }}, "you"'],
+)
+def test_quotes_in_a_quoted_subject(quoted: str) -> None:
+    """What YAML wants escaped is no part of the variable."""
+    subject = read_markdown(f"---\nsubject: {quoted}\n---\nhello").subject
+    assert subject == 'Hi {{ name | default: "friends" }}, "you"'
+
+
+@pytest.mark.parametrize(
+    "line", ["segment: vip", "to: jane@example.com", "tags: [a, b]", "Subjekt: x", "date: today"]
+)
+def test_front_matter_that_is_not_honoured_is_refused(line: str) -> None:
+    """Its author counts on it: a letter for a few must not go to everybody."""
+    with pytest.raises(BadInput, match="does not honour") as refusal:
+        read_markdown(f"---\nsubject: x\n{line}\n---\nhello")
+    assert repr(line.partition(":")[0].lower()) in str(refusal.value)
+
+
+def test_a_yaml_bomb_is_refused_at_no_cost() -> None:
+    """Its aliases are never written out."""
     bomb = "\n".join(f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9)}]" for n in range(1, 12))
-    letter = read_markdown(f"---\nsubject: x\nx0: &x0 [lol]\n{bomb}\n---\nhello")
-    assert letter.text == "hello\n"
+    with pytest.raises(BadInput, match="does not honour"):
+        read_markdown(f"---\nsubject: x\nx0: &x0 [lol]\n{bomb}\n---\nhello")

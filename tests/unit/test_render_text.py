@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import email
+from datetime import UTC, datetime
+
 import pytest
 
 from sendonce.domain.blocks import (
@@ -17,7 +20,15 @@ from sendonce.domain.blocks import (
     Span,
     Toggle,
 )
+from sendonce.domain.letters import Letter, MessageSettings
+from sendonce.domain.message import compile_letter
 from sendonce.domain.rendering import render
+
+JOB = "0198c5a1-7b1e-7cc3-9d50-0242ac120002"
+DATE = datetime(2026, 3, 4, tzinfo=UTC)
+SETTINGS = MessageSettings(
+    "news@example.com", None, None, "Riga", "https://example.com", "example.com", b"secret"
+)
 
 
 def paragraph(words: str) -> Paragraph:
@@ -84,3 +95,20 @@ def test_headings_toggles_buttons_and_pictures() -> None:
         "Big\n===\n\nSmall\n-----\n\n▾ More\n\n  inside\n\nBuy: https://example.com/buy\n\n"
         "A view (https://example.com/a)\n\nhttps://example.com/c\n\n  \n"
     )
+
+
+@pytest.mark.parametrize("name", ["Jo", "Иван-Мария Петрова", ""])
+def test_a_heading_is_underlined_as_long_as_it_is_read(name: str) -> None:
+    """The line is drawn for each reader: variables have the length of their values."""
+    heading = Heading(
+        1, (Span('Hi {{ name | default: "friends" }}, '), Span("{{ town }}", link="https://x.ru"))
+    )
+    letter = Letter("x", "", "", render((heading,)).text)
+    raw = compile_letter(letter, SETTINGS, "m").build(
+        JOB, "a@example.com", {"name": name, "town": "Riga"}, DATE
+    )
+    payload = email.message_from_bytes(raw).get_payload()
+    assert isinstance(payload, list)
+    title, line, *_ = payload[0].get_payload(decode=True).decode().splitlines()
+    assert title == f"Hi {name or 'friends'}, Riga (https://x.ru)"
+    assert line == "=" * len(title)

@@ -227,12 +227,18 @@ Block = (
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A letter as a source gives it. ``warnings`` tell its author what was left out, and where."""
+    """A letter as a source gives it. ``warnings`` tell its author what was left out, and where.
+
+    ``send_at`` is a time as its author wrote it: which clock it is on, the source does not know.
+    """
 
     subject: str
     blocks: tuple[Block, ...]
     preheader: str = ""
     from_name: str | None = None
+    reply_to: str | None = None
+    text_only: bool = False
+    send_at: str = ""
     warnings: tuple[str, ...] = ()
 
 
@@ -293,12 +299,19 @@ def whole_variables(text: Iterable[Span]) -> RichText:
     for span in spans:
         starts.append(starts[-1] + len(span.text))
     whole = plain(spans)
-    cuts = starts[1:-1]
-    for match in VARIABLE.finditer(whole):
-        cuts = [match.end() if match.start() < cut < match.end() else cut for cut in cuts]
-    edges = [0, *cuts, len(whole)]
+    edges = [0, *_outside_variables(starts[1:-1], whole), len(whole)]
     pieces = zip(spans, edges, edges[1:], strict=False)
     return tuple(replace(span, text=whole[start:end]) for span, start, end in pieces if end > start)
+
+
+def _outside_variables(cuts: list[int], whole: str) -> Iterator[int]:
+    """The same rising cuts, those inside a variable moved behind it."""
+    variables = VARIABLE.finditer(whole)
+    match = next(variables, None)
+    for cut in cuts:
+        while match is not None and match.end() <= cut:
+            match = next(variables, None)
+        yield match.end() if match is not None and match.start() < cut else cut
 
 
 def _merged(text: Iterable[Span]) -> RichText:

@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from enum import IntEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from html import escape
 
 from sendonce.domain.addresses import parse_address
 from sendonce.domain.letters import Footer, Letter, MessageSettings, language_of, unsubscribe_prefix
-from sendonce.domain.templates import Template, Variable, url_encoded
+from sendonce.domain.templates import Template, Variable, ruled, url_encoded
 from sendonce.domain.tokens import sign_token
 from sendonce.errors import BadInput
 
@@ -256,7 +256,10 @@ class _Assembly:
         self._pieces += [b"", b""]
 
     def _field(self, variable: Variable, encode: _Encoder) -> None:
-        encode = _url_value if variable.url else encode
+        if variable.rule:
+            encode = partial(_rule_value, variable.rule)
+        elif variable.url:
+            encode = _url_value
         if variable.default:
             try:
                 encode(variable.default)
@@ -330,6 +333,10 @@ def _text_value(value: str) -> bytes:
 
 def _html_value(value: str) -> bytes:
     return _text_value(escape(value) if _MARKUP.search(value) else value)
+
+
+def _rule_value(rule: str, value: str) -> bytes:
+    return _text_value(ruled(value, rule))
 
 
 def _url_value(value: str) -> bytes:

@@ -1,6 +1,7 @@
 """Templates without logic: ``{{ name }}`` and ``{{ name | default: "friends" }}``, and nothing else.
 
-``| url`` at the end of a variable percent-encodes its value: links carry it (see ``links``).
+``| url`` at the end of a variable percent-encodes its value: links carry it (see ``links``). ``| rule =``
+gives as many ``=`` as its value has characters: the line below a heading in plain text carries it.
 There is nothing to loop over or to call, so a letter from a stranger cannot do anything but be read.
 A value is never looked at again: one that contains ``{{ x }}`` arrives as these five characters.
 """
@@ -15,23 +16,31 @@ from urllib.parse import quote
 from sendonce.errors import BadInput
 
 _NAME = r"[^\W\d]\w*"
-# Editors turn straight quotes into typographic ones behind the writer's back.
-_DEFAULT = "|".join([r'"([^"\n]*)"', r"'([^'\n]*)'", r"“([^”\n]*)”", r"«([^»\n]*)»"])
+# Editors turn straight quotes into typographic ones behind the writer's back. A default holds no opening
+# quote of its own kind, so that no search for the closing one passes the next variable.
+_DEFAULT = "|".join([r'"([^"\n]*)"', r"'([^'\n]*)'", r"“([^“”\n]*)”", r"«([^«»\n]*)»"])
+_FORM = r"\|\s*(url|rule [=-])\s*"
 
-VARIABLE = re.compile(rf"\{{\{{\s*({_NAME})\s*(?:\|\s*default\s*:\s*(?:{_DEFAULT})\s*)?(\|\s*url\s*)?\}}\}}")
+VARIABLE = re.compile(rf"\{{\{{\s*({_NAME})\s*(?:\|\s*default\s*:\s*(?:{_DEFAULT})\s*)?(?:{_FORM})?\}}\}}")
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """``name`` is in lower case: ``{{ Name }}`` and ``{{ name }}`` mean the same field."""
+    """``name`` is in lower case: ``{{ Name }}`` and ``{{ name }}`` mean the same field.
+
+    ``rule`` is the character to draw a line of, as long as the value; empty for the value itself.
+    """
 
     name: str
     default: str | None = None
     url: bool = False
+    rule: str = ""
 
     def resolve(self, fields: Mapping[str, str]) -> str | None:
         """The value, else the default, else None. An empty value is no value."""
         value = fields.get(self.name) or self.default
+        if self.rule and value:
+            return ruled(value, self.rule)
         return url_encoded(value) if self.url and value else value
 
     def unresolved(self) -> BadInput:
@@ -53,9 +62,10 @@ class Template:
         end = 0
         for match in VARIABLE.finditer(text):
             parts.append(_literal(text, end, match.start(), where))
-            name, *defaults, url = match.groups()
+            name, *defaults, form = match.groups()
             default = next((d for d in defaults if d is not None), None)
-            parts.append(Variable(name.lower(), default, url is not None))
+            rule = form[-1] if form and form != "url" else ""
+            parts.append(Variable(name.lower(), default, form == "url", rule))
             end = match.end()
         parts.append(_literal(text, end, len(text), where))
         return cls(tuple(part for part in parts if part != ""))
@@ -77,9 +87,24 @@ def url_encoded(value: str) -> str:
     return quote(value, safe="", errors="replace")
 
 
+def ruled(value: str, rule: str) -> str:
+    """A line below the value, as long as its longest line."""
+    return rule * max(map(len, value.splitlines()), default=0)
+
+
 def url_marked(source: str) -> str:
     """The template with ``| url`` in each of its variables."""
     return VARIABLE.sub(lambda match: match[0] if match[6] else match[0][:-2].rstrip() + " | url }}", source)
+
+
+def rule_below(source: str, rule: str) -> str:
+    """The template of a line of ``rule`` that is as long as this template's value."""
+    below, end = [], 0
+    for match in VARIABLE.finditer(source):
+        bare = match[0][:-2] if match[6] is None else match[0].rpartition("|")[0]
+        below += [rule * (match.start() - end), f"{bare.rstrip()} | rule {rule} }}}}"]
+        end = match.end()
+    return "".join([*below, rule * (len(source) - end)])
 
 
 def map_literals(source: str, convert: Callable[[str], str]) -> str:

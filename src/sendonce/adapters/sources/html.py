@@ -14,7 +14,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from sendonce.adapters.sources.front_matter import HiddenVariables, has_front_matter, split_front_matter
+from sendonce.adapters.sources.front_matter import (
+    FrontMatter,
+    HiddenVariables,
+    has_front_matter,
+    split_front_matter,
+    with_plain_quotes,
+)
 from sendonce.adapters.sources.html_tree import Node, parse_html
 from sendonce.domain.blocks import (
     MAX_DEPTH,
@@ -71,25 +77,27 @@ def read_html(text: str) -> Letter:
 def html_draft(text: str) -> Draft:
     """The letter as a tree. Raises BadInput, with the line, for what is missing or malformed."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    variables = HiddenVariables(text)  # the quotes of a default would end the attribute it stands in
-    fields, body, lines_above = {}, variables.hidden, 0
-    remarks: list[str] = []
-    if has_front_matter(body):
-        matter = split_front_matter(body)
-        fields = {key: variables.restore(value) for key, value in matter.fields.items()}
-        body, lines_above, remarks = matter.body, matter.lines, matter.warnings()
-    root = _restored(parse_html(body), variables)
+    # The quotes of a default would end the attribute it stands in.
+    variables = HiddenVariables(with_plain_quotes(text))
+    matter = FrontMatter({}, variables.hidden, 0)
+    if has_front_matter(matter.body):
+        matter = split_front_matter(matter.body)
+    fields = {key: variables.restore(value) for key, value in matter.fields.items()}
+    root = _restored(parse_html(matter.body), variables)
     subject = fields.get("subject") or _title(root)
     if not subject:
         raise BadInput("The file has no <title>, which is the letter's subject. Add <title>Our news</title>.")
-    reader = _Reader(lines_above)
+    reader = _Reader(matter.lines)
     blocks = reader.blocks(root, Span(""), 0)
     return Draft(
         subject=subject,
         blocks=blocks,
         preheader=fields.get("preheader") or _description(root),
         from_name=fields.get("from_name") or fields.get("from") or None,
-        warnings=(*remarks, *reader.warnings()),
+        reply_to=fields.get("reply_to") or None,
+        text_only=matter.text_only,
+        send_at=fields.get("send_at", ""),
+        warnings=reader.warnings(),
     )
 
 
@@ -230,9 +238,10 @@ class _Reader:
         return [ItemList(marks, tuple(map(Item, items)), number)]
 
     def _details(self, node: Node, style: Span, depth: int) -> list[Block]:
-        summaries = [child for child in node.elements() if child.tag == "summary"]
-        rest = Node("div", {}, node.line, [child for child in node.children if child not in summaries])
-        title = self._words(Node("div", {}, node.line, list(summaries)), style)
+        summaries: list[Node | str] = [c for c in node.elements() if c.tag == "summary"]
+        others = [c for c in node.children if isinstance(c, str) or c.tag != "summary"]
+        rest = Node("div", {}, node.line, others)
+        title = self._words(Node("div", {}, node.line, summaries), style)
         inner = self.blocks(rest, style, depth + 1)
         return [Toggle(title, inner)] if title and depth < MAX_DEPTH else list(inner)
 

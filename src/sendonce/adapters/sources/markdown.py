@@ -14,7 +14,7 @@ from dataclasses import replace
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-from sendonce.adapters.sources.front_matter import HiddenVariables, split_front_matter
+from sendonce.adapters.sources.front_matter import HiddenVariables, split_front_matter, with_plain_quotes
 from sendonce.domain.blocks import (
     Align,
     Block,
@@ -55,6 +55,7 @@ def read_markdown(text: str) -> Letter:
 def markdown_draft(text: str) -> Draft:
     """The letter as a tree. Raises BadInput, with the line, for what is missing or malformed."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    text = with_plain_quotes(text)
     Template.parse(text)  # complains about a stray {{ with its line in the file
     variables = HiddenVariables(text)
     matter = split_front_matter(variables.hidden)
@@ -66,7 +67,10 @@ def markdown_draft(text: str) -> Draft:
         blocks=tuple(blocks),
         preheader=variables.restore(matter.fields.get("preheader", "")),
         from_name=variables.restore(from_name) if from_name else None,
-        warnings=(*matter.warnings(), *reader.warnings),
+        reply_to=matter.fields.get("reply_to") or None,
+        text_only=matter.text_only,
+        send_at=matter.fields.get("send_at", ""),
+        warnings=tuple(reader.warnings),
     )
 
 

@@ -43,7 +43,15 @@ class Composed:
 def compose(draft: Draft, hosted: Mapping[str, Hosted] | None = None) -> Composed:
     """The letter that a draft becomes. ``hosted`` tells where the copies of its files are."""
     rendered = render(draft.blocks, title=draft.subject, hosted=hosted)
-    letter = Letter(draft.subject, draft.preheader, rendered.html, rendered.text, draft.from_name)
+    letter = Letter(
+        subject=draft.subject,
+        preheader=draft.preheader,
+        html=rendered.html,
+        text=rendered.text,
+        from_name=draft.from_name,
+        reply_to=draft.reply_to,
+        text_only=draft.text_only,
+    )
     return Composed(letter, rendered.size, draft.warnings + rendered.warnings)
 
 

@@ -28,7 +28,7 @@ from sendonce.domain.blocks import (
     Toggle,
 )
 from sendonce.domain.rendering.hosting import Hosting
-from sendonce.domain.templates import url_marked
+from sendonce.domain.templates import VARIABLE, rule_below, url_marked
 
 _LONGEST_RULE = 60
 _ROMAN = ((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))
@@ -118,8 +118,10 @@ def _is_address(words: str, link: str) -> bool:
 def _heading(block: Heading) -> str:
     title = words_of(block.text)
     rule = "=" if block.level == 1 else "-"
-    longest = max(map(len, title.split("\n")))
-    return f"{title}\n{rule * min(longest, _LONGEST_RULE)}" if title else ""
+    longest = max(title.split("\n"), key=len)
+    if not VARIABLE.search(longest):
+        longest = longest[:_LONGEST_RULE]
+    return f"{title}\n{rule_below(longest, rule)}" if title else ""
 
 
 def _mark(block: ItemList, item: Item, number: int) -> str:
