@@ -35,6 +35,7 @@ _TRUE, _FALSE = {"true", "1", "yes", "on"}, {"false", "0", "no", "off"}
 _USERINFO = re.compile(r"(//)([^:@/]*):(.+)@")
 _USERINFO_WITHOUT_SCHEME = re.compile(r"(^)([^:@/]*):(.+)@")
 _QUERY_PASSWORD = re.compile(r"([?&][^=&]*password=)[^&]*", re.IGNORECASE)
+_IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
 class Unfit(ValueError):
@@ -59,9 +60,17 @@ class Kind(Generic[T_co]):
 
 
 def passwords_in(address: str) -> list[str]:
-    """The password of a URL, as written and percent-decoded: either may turn up in a log."""
-    written = urlsplit(address).password or ""
-    return sorted({written, unquote(written)} - {""})
+    """The passwords of a URL, as written and percent-decoded: either may turn up in a log.
+
+    libpq also takes them from the query: ``?password=`` and, of a client's key, ``sslpassword=``.
+    """
+    parts = urlsplit(address)
+    pairs = (pair.partition("=") for pair in parts.query.split("&"))
+    written = {
+        parts.password or "",
+        *(value for name, _, value in pairs if name.lower().endswith("password")),
+    }
+    return sorted((written | set(map(unquote, written))) - {""})
 
 
 def display(value: object) -> str:
@@ -132,6 +141,12 @@ def _database_url(value: str) -> str:
     if not _AFTER_SCHEME.fullmatch(rest):
         raise Unfit("a password in it must be percent-encoded (@ is %40, # is %23, / is %2F)")
     return f"postgresql+psycopg://{rest}"
+
+
+def _identifier(value: str) -> str:
+    if not _IDENTIFIER.fullmatch(value):
+        raise ValueError
+    return value
 
 
 def _sqlite_file(rest: str) -> str:
@@ -234,6 +249,7 @@ database_url = Kind(
     "sqlite:///file.db, sqlite:////absolute/file.db or postgresql://user:password@host:5432/name",
     mask_password,
 )
+database_schema = Kind(_identifier, "a plain name: lower-case letters, digits and underscores")
 time_zone = Kind(_time_zone, "a name from the tz database")
 topic_arn = Kind(_topic_arn, "an SNS topic ARN")
 region = Kind(_region, "the name of an AWS region")

@@ -64,6 +64,9 @@ class Settings:
     database_url: str = setting("database", kinds.database_url, "sqlite:///sendonce.db",
         "The ledger: an SQLite file, relative to the working directory, or PostgreSQL. On Supabase: "
         "Connect, Transaction pooler.", "postgresql://user:password@db.example.com:5432/sendonce")
+    database_schema: str = setting("database", kinds.database_schema, "",
+        "The PostgreSQL schema that holds the tables; 'sendonce db upgrade' makes it. Set it once, before "
+        "the first upgrade.", "sendonce", otherwise="the schema that the role uses, usually public")
     supabase_url: str = setting("database", kinds.url, "",
         "Known from older setups; DATABASE_URL is needed beside it. Supabase: Project Settings, API.",
         "https://abcdefgh.supabase.co")

@@ -46,7 +46,7 @@ def open_store(settings: Settings, *, make: bool = True) -> SqlStore:
             f"There is no database at {file} yet: 'sendonce subscribers import' or 'sendonce db upgrade' "
             "makes it. If you have one elsewhere, go to its folder or set DATABASE_URL."
         )
-    return open_store(settings.database_url, settings.soft_bounce_limit)
+    return open_store(settings.database_url, settings.soft_bounce_limit, settings.database_schema or None)
 
 
 def sqlite_file(settings: Settings) -> Path | None:

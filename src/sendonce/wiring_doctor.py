@@ -17,6 +17,7 @@ from sendonce.adapters.doctor.machine import (
     ClockProbe,
     DatabaseProbe,
     DiskProbe,
+    ExposureProbe,
     LedgerProbe,
     MaildirProbe,
     StateProbe,
@@ -53,6 +54,7 @@ def _probes(settings: Settings, door: StoreDoor, mailout_id: str | None) -> Sequ
     probes: list[Probe] = [
         SettingsProbe(configuration),
         DatabaseProbe(door, _shown_database(settings), needed=mailout_id is not None),
+        *_exposure_probes(settings, door),
         LedgerProbe(door, look),
         StateProbe(door, lambda store: wiring.state_directory(settings, store), settings.state_dir),
         DiskProbe(_folders(settings)),
@@ -75,6 +77,16 @@ def _probes(settings: Settings, door: StoreDoor, mailout_id: str | None) -> Sequ
         AudienceProbe(Audience(door), needed=mailout_id is not None),
     ]
     return probes
+
+
+def _exposure_probes(settings: Settings, door: StoreDoor) -> list[Probe]:
+    """Only a server answers to others."""
+    from sendonce.adapters.stores.sql import SqlStore
+
+    def look(store: Store) -> Sequence[str]:
+        return store.exposures() if isinstance(store, SqlStore) else ()
+
+    return [] if wiring.sqlite_file(settings) else [ExposureProbe(door, look)]
 
 
 @dataclass(frozen=True)

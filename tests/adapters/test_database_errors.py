@@ -193,3 +193,12 @@ def test_a_read_only_server(postgres_url: str) -> None:
         with pytest.raises(Unavailable, match="cannot be written"):
             add_people(store, range(1))
         assert head_count(store) == 0
+
+
+def test_no_error_shows_a_password_from_the_query() -> None:
+    """libpq takes one from there, and people write it there."""
+    url = "postgresql+psycopg://user@127.0.0.1:1/db?password=PLANTED&sslpassword=PLANTED"
+    with pytest.raises(Unavailable) as caught:
+        open_store(url)
+    assert "127.0.0.1" in str(caught.value)
+    assert "PLANTED" not in str(caught.value)

@@ -349,6 +349,13 @@ def test_no_password_survives_masking(tail: str) -> None:
     assert "PLANTED" not in mask_password("postgresql://host/db?user=x&password=PLANTED&a=1")
 
 
+def test_a_password_in_the_query_is_a_secret_too() -> None:
+    """libpq takes it from there, and the password of a client's key."""
+    ours = load(DATABASE_URL="postgresql://host/db?password=PLANTED%201&sslpassword=PLANTED2")
+    assert {"PLANTED%201", "PLANTED 1", "PLANTED2"} <= set(ours.secrets())
+    assert "PLANTED" not in repr(ours)
+
+
 @settings(max_examples=200, deadline=None)
 @given(name=st.sampled_from(sorted(DECLARED)), value=st.text(max_size=30))
 def test_any_text_is_either_taken_or_refused_by_name(name: str, value: str) -> None:

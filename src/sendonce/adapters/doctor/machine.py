@@ -83,6 +83,28 @@ class DatabaseProbe:
         ]
 
 
+class ExposureProbe:
+    """``look`` names the tables that others could read through the database."""
+
+    name = "exposure"
+
+    def __init__(self, door: StoreDoor, look: Callable[[Store], Sequence[str]]) -> None:
+        self._door = door
+        self._look = look
+
+    async def examine(self) -> Sequence[Check]:
+        store = await self._door.get_or_none()
+        if store is None:
+            return []
+        exposed = await in_own_thread(lambda: self._look(store))
+        if exposed:
+            what = (
+                f"Row level security is off for {', '.join(exposed)}: on Supabase the public key reads them."
+            )
+            return [stop(self.name, what, "Run 'sendonce db upgrade', which turns it on.")]
+        return [ok(self.name, "Nobody but its owner can read the tables through the database.")]
+
+
 class LedgerProbe:
     """``look`` raises LedgerRolledBack for a database that must not be sent from."""
 

@@ -27,7 +27,7 @@ def upgrade(json: JsonFlag = False) -> None:
     from sendonce.adapters.stores.sql.store import upgrade_schema
 
     settings = ready_settings()
-    database = Database(settings.database_url)
+    database = Database(settings.database_url, settings.database_schema or None)
     try:
         before = upgrade_schema(database)
     finally:

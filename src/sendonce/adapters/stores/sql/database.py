@@ -34,10 +34,13 @@ log = logging.getLogger(__name__)
 
 
 class Database:
-    def __init__(self, url: str) -> None:
+    """``schema`` is where the tables are on PostgreSQL, if not where the role looks by itself."""
+
+    def __init__(self, url: str, schema: str | None = None) -> None:
         self.url = make_url(url)
+        self.schema = schema
         self.dialect = self.url.get_backend_name()
-        self.engine = _sqlite_engine(self.url) if self.is_sqlite else _postgres_engine(self.url)
+        self.engine = _sqlite_engine(self.url) if self.is_sqlite else _postgres_engine(self.url, schema)
 
     @property
     def is_sqlite(self) -> bool:
@@ -139,7 +142,8 @@ class Database:
 
     def _explain(self, exc: Exception) -> str:
         what = _short(exc)
-        where = self.url.render_as_string(hide_password=True)
+        # Without its query: libpq takes passwords from there, too.
+        where = self.url.set(query={}).render_as_string(hide_password=True)
         for symptom, fix in _FIXES:
             if symptom in what.lower():
                 return f"{fix.format(where=where)} (The database said: {what}.)"
@@ -187,7 +191,7 @@ def _load_statement(dialect: str, name: str) -> str:
     return (folder / f"{name}.{dialect}.sql").read_text(encoding="utf-8")
 
 
-def _postgres_engine(url: URL) -> sa.Engine:
+def _postgres_engine(url: URL, schema: str | None) -> sa.Engine:
     # No session state: it must work through a transaction pooler.
     engine = sa.create_engine(
         url,
@@ -208,6 +212,14 @@ def _postgres_engine(url: URL) -> sa.Engine:
         connection.rollback()
         if answering == (connection.info.backend_pid,):
             connection.prepare_threshold = PREPARED_AFTER
+
+    if schema is not None:
+
+        @sa.event.listens_for(engine, "begin")
+        def _look_in_schema(connection: Connection) -> None:
+            """For this transaction only: behind a transaction pooler the session is not ours."""
+            name = connection.dialect.identifier_preparer.quote(schema)
+            connection.exec_driver_sql(f"SET LOCAL search_path = {name}")
 
     return engine
 

@@ -19,6 +19,7 @@ from sendonce.adapters.stores.sql.ledger import SqlLedger
 from sendonce.adapters.stores.sql.mailouts import SqlMailouts
 from sendonce.adapters.stores.sql.outbox import SqlOutbox
 from sendonce.adapters.stores.sql.people import SqlPeople
+from sendonce.adapters.stores.sql.row_security import exposed, hidden_from_us, lock_out_strangers, unguarded
 from sendonce.adapters.stores.sql.rows import new_id
 from sendonce.adapters.stores.sql.subscribers import SqlSubscribers
 from sendonce.adapters.stores.sql.suppressions import SqlSuppressions
@@ -86,16 +87,24 @@ class SqlStore:
     def fingerprint(self) -> str | None:
         return self.database.fingerprint()
 
+    def exposures(self) -> list[str]:
+        """Tables that others could read through the database: none where row level security is on."""
+        if self.database.is_sqlite:
+            return []
+        with self.database.reading() as tx:
+            return sorted({*exposed(tx), *unguarded(tx)})
+
     def close(self) -> None:
         self.database.close()
 
 
-def open_store(url: str, soft_bounce_limit: int = SOFT_BOUNCE_LIMIT) -> SqlStore:
+def open_store(url: str, soft_bounce_limit: int = SOFT_BOUNCE_LIMIT, schema: str | None = None) -> SqlStore:
     """Open a database whose schema is right; an SQLite file is made and upgraded on the way."""
-    database = Database(url)
+    database = Database(url, schema)
     try:
         if database.is_sqlite:
             _make_folder(database)
+        _check_that_rows_are_seen(database)
         version = schema_version(database)
         if version != HEAD:
             if version is not None and not _known_version(version):
@@ -139,11 +148,14 @@ def upgrade_schema(database: Database) -> str | None:
         )
     with database.writing() as tx:
         if not database.is_sqlite:
+            _make_schema(database, tx)
             # Two upgrades at once wait for each other; a transaction's lock passes a pooler too.
             tx.exec_driver_sql("SELECT pg_advisory_xact_lock(7365646)")
         config.attributes["connection"] = tx
         command.upgrade(config, HEAD)
         _first_rows(database, tx)
+        if not database.is_sqlite:
+            lock_out_strangers(tx)
     return before
 
 
@@ -173,6 +185,11 @@ def _first_rows(database: Database, tx: sa.Connection) -> None:
     tx.execute(tenants.insert().values(id=DEFAULT_TENANT, name="default", created_at=now))
 
 
+def _make_schema(database: Database, tx: sa.Connection) -> None:
+    if database.schema is not None:
+        tx.execute(sa.schema.CreateSchema(database.schema, if_not_exists=True))
+
+
 def _make_folder(database: Database) -> None:
     file = database.sqlite_file
     assert file is not None
@@ -180,6 +197,21 @@ def _make_folder(database: Database) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
         raise Unavailable(f"The folder of the database {file} cannot be made: {exc.strerror}.") from exc
+
+
+def _check_that_rows_are_seen(database: Database) -> None:
+    """A role that is not the owner sees no rows: all who said no would look as if they had not."""
+    if database.is_sqlite:
+        return
+    with database.reading() as tx:
+        hidden = hidden_from_us(tx)
+        role = tx.exec_driver_sql("SELECT current_user").scalar_one() if hidden else ""
+    if hidden:
+        raise Refused(
+            f"Row level security hides the rows of {', '.join(hidden[:3])} from the role '{role}', so "
+            "suppressions would look empty. Connect in DATABASE_URL as the role that owns the tables, the "
+            "one that ran 'sendonce db upgrade'."
+        )
 
 
 def _check_durability(database: Database) -> None:
