@@ -84,6 +84,18 @@ def test_an_sqlite_file_is_made_on_the_way(tmp_path: Path) -> None:
         assert store.ledger.identity() == first
 
 
+def test_a_new_sqlite_file_is_its_owners_alone(tmp_path: Path) -> None:
+    """It holds the whole list, and so does its log, whatever the umask is."""
+    before = os.umask(0)
+    try:
+        with closing(open_store(f"sqlite:///{tmp_path}/sendonce.db")):
+            modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert "sendonce.db-wal" in modes
+    assert set(modes.values()) == {0o600}
+
+
 def test_upgrading_twice_is_fine(url: str) -> None:
     """The second time there is nothing to do, and the ledger is the same one."""
     with closing(open_store(url)) as store:

@@ -206,6 +206,28 @@ def test_a_file_system_without_real_locks_is_refused(
     assert list(state._workers.iterdir()) == []
 
 
+@pytest.mark.parametrize("folder", ["", LEDGER, f"{LEDGER}/workers"])
+def test_a_state_directory_that_others_may_write_is_refused(tmp_path: Path, folder: str) -> None:
+    """They could replace a lock, and make a living worker look dead."""
+    StateDirectory(tmp_path / "state", LEDGER)
+    (tmp_path / "state" / folder).chmod(0o777)
+    with pytest.raises(RefusedByRule, match="Other users may write"):
+        StateDirectory(tmp_path / "state", LEDGER)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="it takes root to give a folder away")
+def test_a_state_directory_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    StateDirectory(tmp_path / "state", LEDGER)
+    os.chown(tmp_path / "state", 12345, 12345)
+    with pytest.raises(RefusedByRule, match="Other users may write"):
+        StateDirectory(tmp_path / "state", LEDGER)
+
+
+def test_a_new_state_directory_is_its_owners_alone(tmp_path: Path) -> None:
+    StateDirectory(tmp_path / "new" / "state", LEDGER)
+    assert (tmp_path / "new" / "state").stat().st_mode & 0o077 == 0
+
+
 def test_the_lock_domain_is_made_once(tmp_path: Path, state: StateDirectory) -> None:
     assert StateDirectory(tmp_path, LEDGER).lock_domain == state.lock_domain
     assert StateDirectory(tmp_path, "ledger-2").lock_domain != state.lock_domain

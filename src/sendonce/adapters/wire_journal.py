@@ -26,6 +26,7 @@ import fcntl
 import logging
 import mmap
 import os
+import stat
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -121,7 +122,9 @@ class StateDirectory:
         self._root = root / ledger_id
         self._workers = self._root / "workers"
         try:
-            self._workers.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for folder in (root, self._root, self._workers):
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                _refuse_others_hands(folder)
             self.lock_domain = self._read_domain()
         except OSError as exc:
             raise self._unusable(exc) from exc
@@ -319,6 +322,16 @@ def _locked(path: Path) -> Iterator[int | None]:
         yield descriptor if same else None
     finally:
         os.close(descriptor)
+
+
+def _refuse_others_hands(folder: Path) -> None:
+    """Whoever may write here can replace a lock, and make a living worker look dead."""
+    found = folder.stat()
+    if found.st_mode & stat.S_IWOTH or found.st_uid not in (os.geteuid(), 0):
+        raise RefusedByRule(
+            f"Other users may write the state directory {folder}: they could make a living worker look dead. "
+            f"Give it to this user alone (chmod 700 {folder}), or set STATE_DIR to another folder."
+        )
 
 
 def _refuse_false_locks(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -103,7 +104,7 @@ def open_store(url: str, soft_bounce_limit: int = SOFT_BOUNCE_LIMIT, schema: str
     database = Database(url, schema)
     try:
         if database.is_sqlite:
-            _make_folder(database)
+            _make_file(database)
         _check_that_rows_are_seen(database)
         version = schema_version(database)
         if version != HEAD:
@@ -190,13 +191,16 @@ def _make_schema(database: Database, tx: sa.Connection) -> None:
         tx.execute(sa.schema.CreateSchema(database.schema, if_not_exists=True))
 
 
-def _make_folder(database: Database) -> None:
+def _make_file(database: Database) -> None:
+    """A new file is its owner's alone: it holds the whole list. SQLite makes its log with the same rights."""
     file = database.sqlite_file
     assert file is not None
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
         raise Unavailable(f"The folder of the database {file} cannot be made: {exc.strerror}.") from exc
+    with suppress(OSError):  # it is there already, or SQLite says better why it cannot be made
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def _check_that_rows_are_seen(database: Database) -> None:
