@@ -1,6 +1,7 @@
 # syntax=docker/dockerfile:1
 
-FROM python:3.12-slim AS build
+# The digest is of python:3.12-slim. A newer one: docker buildx imagetools inspect python:3.12-slim
+FROM python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 WORKDIR /build
 COPY requirements/build.txt requirements/run.txt requirements/
@@ -15,11 +16,11 @@ COPY src/ src/
 RUN /opt/tools/bin/pip wheel --no-deps --no-build-isolation --wheel-dir dist . \
  && /opt/tools/bin/pip --python /opt/sendonce/bin/python install --no-deps --no-index dist/*.whl
 
-FROM python:3.12-slim
+FROM python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea
 # The user's id is a number, so that Kubernetes can see that it is not root.
 RUN groupadd --gid 10001 sendonce \
  && useradd --uid 10001 --gid 10001 --home-dir /data --no-create-home --shell /usr/sbin/nologin sendonce \
- && install --directory --owner=10001 --group=10001 --mode=0700 /data
+ && install --directory --owner=10001 --group=10001 --mode=0700 /data /state
 COPY --from=build /opt/sendonce /opt/sendonce
 ENV PATH=/opt/sendonce/bin:$PATH \
     PYTHONUNBUFFERED=1 \
@@ -27,12 +28,13 @@ ENV PATH=/opt/sendonce/bin:$PATH \
     HOST=0.0.0.0 \
     PORT=3000 \
     DATABASE_URL=sqlite:////data/sendonce.db \
-    STATE_DIR=/data/state \
+    STATE_DIR=/state \
     LOG_FORMAT=json
 USER 10001:10001
-# Everything that is ever written lies here: the rest of the file system may be read-only.
+# Everything that is ever written lies in these two: the rest of the file system may be read-only. They are
+# two, so that a snapshot of one does not take the other back with it: they are each other's witnesses.
 WORKDIR /data
-VOLUME /data
+VOLUME ["/data", "/state"]
 EXPOSE 3000
 # For `serve`. Other commands have no port to look at: docker-compose.yml turns it off for them.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=3 \

@@ -61,17 +61,21 @@ def test_the_image_is_built_from_locked_wheels() -> None:
     assert len(installs) == 3
     for install in installs:
         assert ("--require-hashes" in install and "--only-binary=:all:" in install) or "--no-index" in install
-    assert re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE) == ["python:3.12-slim"] * 2
+    bases = re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
+    assert len(bases) == 2
+    assert len(set(bases)) == 1
+    assert re.fullmatch(r"python:3\.12-slim@sha256:[0-9a-f]{64}", bases[0])
 
 
-def test_the_image_runs_as_a_user_without_rights_and_writes_to_one_directory() -> None:
-    """A numeric user that is not root, set before the command; all that is written goes to the volume."""
+def test_the_image_runs_as_a_user_without_rights_and_keeps_database_and_state_apart() -> None:
+    """A numeric user that is not root, set before the command. A snapshot of the database's volume must not
+    take back the state, which is how an old database is noticed."""
     stage = last_stage()
     assert re.search(r"^USER 10001:10001$", stage, re.MULTILINE)
-    assert "VOLUME /data" in stage
+    assert 'VOLUME ["/data", "/state"]' in stage
     environment = dict(re.findall(r"([A-Z_]+)=(\S+)", stage))
     assert environment["DATABASE_URL"] == "sqlite:////data/sendonce.db"
-    assert environment["STATE_DIR"].startswith("/data/")
+    assert environment["STATE_DIR"] == "/state"
     assert environment["HOST"] == "0.0.0.0"
     assert "/healthz" in stage
     assert stage.rstrip().endswith('ENTRYPOINT ["sendonce"]\nCMD ["serve"]')
@@ -98,8 +102,8 @@ def test_every_service_of_ours_is_locked_in_and_keeps_its_state(compose: dict[st
         assert service["cap_drop"] == ["ALL"]
         assert service["security_opt"] == ["no-new-privileges:true"]
         assert service["tmpfs"] == ["/tmp"]
-        assert service["volumes"] == ["state:/data"]
-        assert service["environment"]["STATE_DIR"].startswith("/data/")
+        assert service["volumes"] == ["state:/state"]
+        assert service["environment"]["STATE_DIR"] == "/state"
         assert service["environment"]["DATABASE_URL"].startswith("postgresql://")
         assert int(service["stop_grace_period"].rstrip("s")) > 10
     assert set(compose["volumes"]) == {"state", "database"}
@@ -108,7 +112,7 @@ def test_every_service_of_ours_is_locked_in_and_keeps_its_state(compose: dict[st
 def test_the_services_come_up_in_order_and_come_back(compose: dict[str, Any]) -> None:
     """PostgreSQL 16 is healthy first, then the schema is right, then the rest starts."""
     services = compose["services"]
-    assert services["db"]["image"] == "postgres:16"
+    assert services["db"]["image"].startswith("postgres:16@sha256:")
     assert "pg_isready" in services["db"]["healthcheck"]["test"][1]
     assert services["db"]["volumes"] == ["database:/var/lib/postgresql/data"]
     assert services["migrate"]["depends_on"]["db"]["condition"] == "service_healthy"
@@ -146,11 +150,15 @@ def unit(path: Path) -> configparser.ConfigParser:
 
 @pytest.mark.parametrize("path", UNITS, ids=named)
 def test_the_units_are_hardened_as_the_page_says(path: Path) -> None:
-    """No root, no capabilities, one writable directory, and time for the letters on the wire."""
+    """No root, no capabilities, two writable directories, and time for the letters on the wire."""
     service = unit(path)["Service"]
     assert service["User"] == "sendonce"
     assert service["ProtectSystem"] == "strict"
-    assert service["StateDirectory"] == "sendonce"
+    assert service["StateDirectory"].split() == ["sendonce", "sendonce-state"]
+    assert "STATE_DIR=/var/lib/sendonce-state" in service["Environment"]
+    assert service["WorkingDirectory"] == "/var/lib/sendonce", (
+        "an SQLite file lies there, apart from the state"
+    )
     assert service["CapabilityBoundingSet"] == ""
     for switch in ("NoNewPrivileges", "ProtectHome", "PrivateTmp", "PrivateDevices", "RestrictNamespaces"):
         assert service[switch] == "true"
