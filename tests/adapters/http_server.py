@@ -7,7 +7,8 @@ import socket
 import ssl
 import struct
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email.message import Message
 from email.parser import Parser
@@ -152,3 +153,23 @@ class ScriptedServer:
                 raise EOFError
             data += piece
         return data
+
+
+@contextmanager
+def dripping(first: bytes, drop: bytes) -> Iterator[int]:
+    """The port of a server that sends ``first``, and then ``drop`` after ``drop``, without end."""
+    over = threading.Event()
+
+    def drip() -> None:
+        wire, _ = listener.accept()
+        with wire, suppress(OSError):
+            wire.sendall(first)
+            while not over.wait(0.02):
+                wire.sendall(drop)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = threading.Thread(target=drip, daemon=True)
+        server.start()
+        yield listener.getsockname()[1]
+        over.set()
+        server.join(5)

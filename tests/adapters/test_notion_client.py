@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import trustme
@@ -14,7 +15,7 @@ from sendonce.adapters.notion.client import NotionClient
 from sendonce.adapters.notion.ids import looks_like_page, page_id
 from sendonce.adapters.notion.pace import Pace, Policy
 from sendonce.errors import BadInput, NotFound, Refused, SendonceError, Unavailable
-from tests.adapters.http_server import ScriptedServer, Step, answer
+from tests.adapters.http_server import ScriptedServer, Step, answer, dripping
 from tests.adapters.notion_stage import QUICK, SEEDS, NotionStage, listing, nested
 
 ME = "/v1/users/me"
@@ -167,6 +168,38 @@ def test_endless_answers_are_cut() -> None:
     told = talk_to([huge], slow)
     assert isinstance(told, Unavailable)
     assert "more than 33554432 bytes" in str(told)
+
+
+@pytest.mark.parametrize(
+    ("first", "drop"),
+    [
+        (b"HTTP/1.1 200 OK\r\nX-Long: ", b"a"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b" "),
+    ],
+    ids=["headers", "interim answers", "the body"],
+)
+def test_patience_ends_however_slowly_an_answer_comes(first: bytes, drop: bytes) -> None:
+    """A caller is free again when its patience is over, also while bytes still trickle in."""
+    policy = Policy(rate=1000, burst=1000, tries=3, patience=0.4, request_seconds=10)
+    began = time.monotonic()
+    with dripping(first, drop) as port, pytest.raises(Unavailable, match="does not answer"):
+        NotionClient("secret", f"http://127.0.0.1:{port}", policy=policy).get("/v1/users/me")
+    assert time.monotonic() - began < 2
+
+
+def test_patience_counts_the_wait_for_other_threads() -> None:
+    """A request that waits for another one's answer gives up in time, too."""
+    policy = Policy(rate=1000, burst=1000, tries=1, patience=0.3, request_seconds=10)
+    with ScriptedServer([Step(b"", "hang")] * 2) as server:
+        client = NotionClient("secret", server.url, policy=policy)
+        with ThreadPoolExecutor(4) as pool:
+            began = time.monotonic()
+            asked = [pool.submit(client.get, "/v1/users/me") for _ in range(4)]
+            for one in asked:
+                with pytest.raises(Unavailable):
+                    one.result(5)
+            assert time.monotonic() - began < 2
 
 
 def test_a_closed_keep_alive_is_not_an_error() -> None:

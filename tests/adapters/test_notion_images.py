@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import ssl
 import struct
+import threading
+import time
 import zlib
 from pathlib import Path
 
@@ -16,9 +18,9 @@ from hypothesis import strategies as st
 from sendonce.adapters.notion.images import MOST_BYTES, ImageCopy, copy_image
 from sendonce.adapters.notion.pages import read_blocks
 from sendonce.adapters.notion.pictures import recognise
-from sendonce.adapters.notion.public_fetch import is_public
+from sendonce.adapters.notion.public_fetch import FetchRefused, FetchRules, fetch, is_public
 from sendonce.sandbox.notion.files import striped_png
-from tests.adapters.http_server import ScriptedServer, Step, answer
+from tests.adapters.http_server import ScriptedServer, Step, answer, dripping
 from tests.adapters.notion_stage import NotionStage
 
 PNG = striped_png(48, 24)
@@ -151,6 +153,34 @@ def copied(url: str, *addresses: str) -> str:
         "2002:7f00:1::",
         "2001:0:1::",
         "ff02::1",
+        # IPv4 in IPv6 clothes: compatible, translated, NAT64 of a local prefix, ISATAP's link-local
+        "::127.0.0.1",
+        "::10.0.0.1",
+        "::ffff:0:127.0.0.1",
+        "64:ff9b:1::7f00:1",
+        "fe80::5efe:10.0.0.1",
+        # the rest of IANA's registries
+        "fec0::1",
+        "fec0:0:0:ffff::1",
+        "100::1",
+        "100:0:0:1::1",
+        "2001:2::1",
+        "2001:20::1",
+        "2001:db8::1",
+        "2620:4f:8000::1",
+        "3fff::1",
+        "5f00::1",
+        "4000::1",
+        "192.0.0.9",
+        "192.0.2.1",
+        "192.31.196.1",
+        "192.52.193.1",
+        "192.88.99.1",
+        "192.175.48.1",
+        "198.18.0.1",
+        "198.51.100.1",
+        "203.0.113.1",
+        "240.0.0.1",
     ],
 )
 def test_inner_addresses_are_refused(address: str) -> None:
@@ -162,7 +192,44 @@ def test_inner_addresses_are_refused(address: str) -> None:
 
 def test_public_addresses() -> None:
     """The rest of the world is fine."""
-    assert all(is_public(address) for address in ("93.184.216.34", "2606:2800:220:1::1", "::ffff:8.8.8.8"))
+    world = ("93.184.216.34", "2606:2800:220:1::1", "::ffff:8.8.8.8", "2001:4860:4860::8888", "2a02:6b8::1")
+    assert all(is_public(address) for address in world)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "first", "drop", "told"),
+    [
+        ("http", b"HTTP/1.1 200 OK\r\nX-Long: ", b"a", "takes too long"),
+        ("http", b"", b"HTTP/1.1 100 Continue\r\n\r\n", "takes too long"),
+        ("http", b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000, "headers without end"),
+        ("http", b"HTTP/1.1 200 OK\r\n", b"X-Wide: " + b"a" * 60_000 + b"\r\n", "headers without end"),
+        ("http", b"HTTP/1.1 200 OK\r\n\r\n", b"a", "takes too long"),
+        ("https", b"\x16\x03\x03\x40\x00\x02", b"\x00", "takes too long"),
+    ],
+    ids=["a header", "interim answers", "a flood of them", "wide headers", "the body", "the handshake"],
+)
+def test_one_deadline_holds_for_everything(scheme: str, first: bytes, drop: bytes, told: str) -> None:
+    """A server that sends a little now and then, or no end of headers, is left when its time is over."""
+    rules = FetchRules(MOST_BYTES, seconds=0.4, loopback_too=True)
+    began = time.monotonic()
+    with dripping(first, drop) as port, pytest.raises(FetchRefused, match=told):
+        fetch(f"{scheme}://127.0.0.1:{port}/p.png", rules)
+    assert time.monotonic() - began < 2
+
+
+def test_a_name_server_that_does_not_answer_is_left() -> None:
+    """Looking up a name counts, too."""
+    never = threading.Event()
+
+    def resolve(_host: str, _port: int) -> list[str]:
+        never.wait(10)
+        return ["93.184.216.34"]
+
+    began = time.monotonic()
+    with pytest.raises(FetchRefused, match="takes too long"):
+        fetch("https://pictures.example/p.png", FetchRules(MOST_BYTES, seconds=0.2), resolve=resolve)
+    never.set()
+    assert time.monotonic() - began < 2
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Notion: letters are read from it, and what becomes of them is told there.
 
+    deadlines     sockets with one deadline for everything
     wire          one HTTP exchange, bounded in time and size
     pace          how often Notion may be asked
     client        the verbs of the API, with our own policy of retries

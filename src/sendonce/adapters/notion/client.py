@@ -12,6 +12,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
 
@@ -24,6 +25,7 @@ from sendonce.adapters.notion.answers import (
     read_object,
     refusal,
 )
+from sendonce.adapters.notion.deadlines import Deadline
 from sendonce.adapters.notion.pace import Pace, Policy
 from sendonce.adapters.notion.wire import Answer, NoAnswer, NotSent, Wire, parse_endpoint
 from sendonce.errors import BadInput, SendonceError, Unavailable
@@ -51,7 +53,7 @@ class NotionClient:
             )
         self._policy = policy or Policy()
         self._endpoint = parse_endpoint(api_url)
-        self._wire = Wire(self._endpoint, self._policy.request_seconds, tls)
+        self._wire = Wire(self._endpoint, tls)
         self._turn = threading.Lock()
         self._pace = Pace(self._policy)
         self._headers = {
@@ -112,28 +114,29 @@ class NotionClient:
     ) -> dict[str, Any]:
         what = f"{method} {path.partition('?')[0]}"
         content = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        give_up_at = time.monotonic() + self._policy.patience
+        patience = Deadline(self._policy.patience)
         for retry in range(self._policy.tries):
             queue = self._pace.wait_for_turn()
-            self._wait(give_up_at, queue, NotionBusy(f"Notion asks to wait {queue:.0f} s.", queue))
+            _wait(patience, queue, NotionBusy(f"Notion asks to wait {queue:.0f} s.", queue))
             try:
-                return self._try_once(method, path, content, what, creates)
+                return self._try_once(method, path, content, what, creates, patience)
             except _Passing as passing:
                 if retry + 1 >= self._policy.tries:
                     raise passing.trouble from passing.__cause__
                 pause = self._policy.pause_before(retry) if passing.wait is None else passing.wait
-                self._wait(give_up_at, pause, passing.trouble)
+                _wait(patience, pause, passing.trouble)
         raise AssertionError("the last try returns or raises")
 
     def _try_once(
-        self, method: str, path: str, content: bytes | None, what: str, creates: bool
+        self, method: str, path: str, content: bytes | None, what: str, creates: bool, patience: Deadline
     ) -> dict[str, Any]:
         """The answer. Raises _Passing for what may go better next time, and what is final as it is."""
         headers = {**self._headers, **({"Content-Type": "application/json"} if content is not None else {})}
         try:
-            with self._turn:
-                answer = self._wire.exchange(method, path, headers, content, fresh=creates)
-        except NotSent as exc:
+            with self._own_turn(patience):
+                deadline = Deadline(min(self._policy.request_seconds, patience.left()))
+                answer = self._wire.exchange(method, path, headers, content, fresh=creates, deadline=deadline)
+        except (NotSent, TimeoutError) as exc:
             raise _Passing(Unavailable(f"Notion cannot be reached ({exc}). Try again.")) from exc
         except NoAnswer as exc:
             if creates:
@@ -158,12 +161,27 @@ class NotionClient:
                 raise ReplyLost(str(exc)) from exc
             raise _Passing(exc) from exc
 
-    def _wait(self, give_up_at: float, seconds: float, trouble: SendonceError) -> None:
-        """Wait, or raise the trouble at once where that would take longer than anybody wants to."""
-        if time.monotonic() + seconds > give_up_at:
-            raise trouble
-        if seconds > 0:
-            time.sleep(seconds)
+    @contextmanager
+    def _own_turn(self, patience: Deadline) -> Iterator[None]:
+        """The connection, when the other threads let go of it in time."""
+        if not self._turn.acquire(timeout=patience.left()):
+            raise TimeoutError("other requests are still waiting for an answer")
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+
+def _wait(patience: Deadline, seconds: float, trouble: SendonceError) -> None:
+    """Wait, or raise the trouble at once where that would take longer than anybody wants to."""
+    try:
+        too_long = seconds > patience.left()
+    except TimeoutError:
+        too_long = True
+    if too_long:
+        raise trouble
+    if seconds > 0:
+        time.sleep(seconds)
 
 
 class _Passing(Exception):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from sendonce.adapters.notion.pictures import Picture, recognise
-from sendonce.adapters.notion.public_fetch import FetchRefused, FetchRules, Resolve, fetch
+from sendonce.adapters.notion.public_fetch import LONGEST_FETCH, FetchRefused, FetchRules, Resolve, fetch
 
 # Mail clients load pictures over phone networks; and a small file can unpack to gigabytes of pixels.
 MOST_BYTES = 5 * 1024 * 1024
@@ -37,6 +37,7 @@ def copy_image(
     url: str,
     *,
     loopback_too: bool = False,
+    seconds: float = LONGEST_FETCH,
     resolve: Resolve | None = None,
     tls: ssl.SSLContext | None = None,
 ) -> ImageCopy:
@@ -46,7 +47,8 @@ def copy_image(
     """
     name = _shown(url)
     try:
-        content = fetch(url, FetchRules(MOST_BYTES, loopback_too=loopback_too), resolve=resolve, tls=tls)
+        rules = FetchRules(MOST_BYTES, seconds, loopback_too=loopback_too)
+        content = fetch(url, rules, resolve=resolve, tls=tls)
     except FetchRefused as exc:
         return ImageCopy(None, (f"The image {name} is left out: {exc}.",))
     picture = recognise(content)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import ssl
 import time
 from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from sendonce.adapters.notion.deadlines import Deadline, TimedSocket, connect, in_time, look_up, secure
 from sendonce.errors import BadInput
 
 # 100 blocks, each of up to 100 pieces of 2,000 characters: a long page of a letter is far below this.
@@ -68,30 +70,36 @@ def is_loopback(host: str) -> bool:
 class Wire:
     """Not for several threads at once: the client takes turns."""
 
-    def __init__(self, endpoint: Endpoint, seconds: float, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, endpoint: Endpoint, tls: ssl.SSLContext | None) -> None:
         self._endpoint = endpoint
-        self._seconds = seconds
         self._tls = (tls or ssl.create_default_context()) if endpoint.secure else None
         self._connection: http.client.HTTPConnection | None = None
+        self._socket: TimedSocket | None = None
         self._idle_since = 0.0
 
     def exchange(
-        self, method: str, path: str, headers: dict[str, str], body: bytes | None, *, fresh: bool
+        self,
+        method: str,
+        path: str,
+        headers: dict[str, str],
+        body: bytes | None,
+        *,
+        fresh: bool,
+        deadline: Deadline,
     ) -> Answer:
         """Ask once. ``fresh`` takes a new connection, so that a lost reply is never just a stale one."""
-        deadline = time.monotonic() + self._seconds
         reused = self._connection is not None
         if reused and (fresh or time.monotonic() - self._idle_since > _MAX_IDLE):
             self.close()
             reused = False
-        connection = self._connected()
+        connection = self._connected(deadline)
         try:
             connection.request(method, self._endpoint.prefix + path, body, headers)
-            answer = self._read(connection, deadline)
+            answer = self._read(connection)
         except (OSError, http.client.HTTPException) as exc:
             self.close()
             if reused and not isinstance(exc, TimeoutError):
-                return self.exchange(method, path, headers, body, fresh=True)
+                return self.exchange(method, path, headers, body, fresh=True, deadline=deadline)
             raise NoAnswer(f"{type(exc).__name__}: {exc}"[:200]) from exc
         except BaseException:
             self.close()
@@ -99,25 +107,32 @@ class Wire:
         self._idle_since = time.monotonic()
         return answer
 
-    def _connected(self) -> http.client.HTTPConnection:
-        if self._connection is None:
+    def _connected(self, deadline: Deadline) -> http.client.HTTPConnection:
+        if self._connection is None or self._socket is None:
             it = self._endpoint
-            connection: http.client.HTTPConnection
-            if self._tls is not None:
-                connection = http.client.HTTPSConnection(
-                    it.host, it.port, timeout=self._seconds, context=self._tls
-                )
-            else:
-                connection = http.client.HTTPConnection(it.host, it.port, timeout=self._seconds)
             try:
-                connection.connect()
+                self._socket = self._open(deadline)
             except (OSError, ValueError) as exc:  # ValueError: a host name that IDNA refuses
-                connection.close()
                 raise NotSent(f"{it.host}:{it.port}: {exc}"[:200]) from exc
-            self._connection = connection
+            self._connection = http.client.HTTPConnection(it.host, it.port)
+            self._connection.default_port = 443 if it.secure else 80  # what the Host header need not name
+            self._connection.auto_open = 0
+            self._connection.sock = self._socket
+        self._socket.deadline = deadline
         return self._connection
 
-    def _read(self, connection: http.client.HTTPConnection, deadline: float) -> Answer:
+    def _open(self, deadline: Deadline) -> TimedSocket:
+        it = self._endpoint
+        addresses = in_time(deadline, lambda: look_up(it.host, it.port))
+        wire = connect(addresses, it.port, deadline)
+        wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            return TimedSocket(secure(wire, self._tls, it.host, deadline) if self._tls else wire, deadline)
+        except BaseException:
+            wire.close()
+            raise
+
+    def _read(self, connection: http.client.HTTPConnection) -> Answer:
         with connection.getresponse() as response:
             pieces: list[bytes] = []
             size = 0
@@ -126,8 +141,6 @@ class Wire:
                 size += len(piece)
                 if size > MAX_ANSWER:
                     raise http.client.HTTPException(f"an answer of more than {MAX_ANSWER} bytes")
-                if time.monotonic() > deadline:
-                    raise TimeoutError(f"an answer that takes more than {self._seconds:g} s")
             if response.length:  # read1 does not complain about a body that ends early
                 raise http.client.IncompleteRead(b"", response.length)
             closes = response.will_close

@@ -6,12 +6,14 @@ under the hash of their content.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from sendonce.adapters.notion.client import NotionClient
 from sendonce.adapters.notion.images import copy_image
 from sendonce.adapters.notion.names import LETTERS, TableNames
 from sendonce.adapters.notion.pages import LetterPage, read_blocks, read_letter
+from sendonce.adapters.notion.public_fetch import LONGEST_FETCH
 from sendonce.adapters.sources.notion_blocks import convert_blocks
 from sendonce.domain.blocks import Block, Draft, Image, files
 from sendonce.domain.mailouts import FetchedLetter
@@ -19,6 +21,9 @@ from sendonce.domain.rendering import compose
 from sendonce.domain.rendering.hosting import Hosted
 from sendonce.errors import BadInput, Refused
 from sendonce.ports import Assets
+
+# Slow servers cost the letter their pictures; they do not keep the next letter from being read.
+_PICTURES_WITHIN = 90.0
 
 
 class NotionLetters:
@@ -71,12 +76,12 @@ class NotionLetters:
     def _copy_pictures(self, blocks: Sequence[Block]) -> tuple[dict[str, Hosted], list[str]]:
         hosted: dict[str, Hosted] = {}
         warnings: list[str] = []
-        for file in files(blocks):
-            if not isinstance(file, Image) or file.url in hosted:
-                continue
-            copy = copy_image(file.url, loopback_too=self._client.is_stand_in)
+        ends = time.monotonic() + _PICTURES_WITHIN
+        for url in dict.fromkeys(file.url for file in files(blocks) if isinstance(file, Image)):
+            seconds = min(LONGEST_FETCH, ends - time.monotonic())
+            copy = copy_image(url, loopback_too=self._client.is_stand_in, seconds=seconds)
             warnings += copy.warnings
             if copy.image is not None:
                 self._assets.put(copy.image.sha256, copy.image.content_type, copy.image.content)
-                hosted[file.url] = Hosted(f"{self._base_url}/assets/{copy.image.sha256}", copy.image.width)
+                hosted[url] = Hosted(f"{self._base_url}/assets/{copy.image.sha256}", copy.image.width)
         return hosted, warnings
