@@ -24,6 +24,7 @@ from sendonce.domain.parcels import Parcel, Quota
 from sendonce.domain.people_columns import PeopleColumns
 from sendonce.domain.privacy import Erasure, PersonFile
 from sendonce.domain.reports import RecipientOutcome
+from sendonce.domain.senders import HoldOrder, SenderHold
 from sendonce.domain.subscribers import ImportCounts, NewSubscriber, Subscriber, SubscriberStatus
 from sendonce.domain.suppressions import Suppression, SuppressionReason
 from sendonce.domain.workers import LedgerIdentity, WorkerRecord, WorkerStatus
@@ -51,8 +52,9 @@ class Ledger(Protocol):
         """Settle outcomes and claim the next group in one durable commit.
 
         Claimed are due jobs of mailouts that are sending, planned, neither paused nor cancelled, in
-        the order of their due time; a suppressed one becomes skipped instead. Settlements are
-        idempotent. Raises LedgerRolledBack when a settlement's claim is unknown here or the ledger
+        the order of their due time; a suppressed one becomes skipped instead. For a held sender nothing
+        is claimed until its next try is due, and then one job, by one worker: the turn tells the hold.
+        Settlements are idempotent. Raises LedgerRolledBack when a settlement's claim is unknown here or the ledger
         is halted, and StoreLost when it is unknown whether the commit happened: then nothing may be
         sent, and the same turn is asked again with ``claim.retry``.
         """
@@ -345,6 +347,9 @@ class Workers(Protocol):
     def statuses(self, *, ended: int = 0) -> Sequence[WorkerStatus]:
         """All open workers, the oldest first, then the last ``ended`` of those that are over."""
 
+    def see(self, worker_id: str) -> None:
+        """A sign of life: the worker is at work now."""
+
 
 class Permits(Protocol):
     def renew(self, key: str, worker_id: str, rate: int, held: int) -> int:
@@ -355,6 +360,24 @@ class Permits(Protocol):
         """
 
     def release(self, key: str, worker_id: str) -> None: ...
+
+
+class SenderHolds(Protocol):
+    """Senders that their provider refuses. ``Ledger.turn`` claims nothing for a held sender."""
+
+    def hold(self, key: str, order: HoldOrder) -> SenderHold:
+        """Hold a sender; what is in force then. A sender that is held already stays as it is, except after
+        a probe: then the hold is renewed, and counts one more try."""
+
+    def end(self, hold: SenderHold) -> bool:
+        """A probe of this hold was accepted. False when the hold is over already, or is another one."""
+
+    def release(self, key: str, actor: str) -> bool:
+        """A person's word, written to the audit log."""
+
+    def get(self, key: str) -> SenderHold | None: ...
+
+    def all(self) -> Sequence[SenderHold]: ...
 
 
 class Store(Protocol):
@@ -374,6 +397,7 @@ class Store(Protocol):
     events: Events
     workers: Workers
     permits: Permits
+    sender_holds: SenderHolds
 
     def fingerprint(self) -> str | None:
         """What tells this database from a copy of it, where that can be told: a file's machine and inode."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from sendonce.domain import failpoints
 from sendonce.domain.letters import MessageSettings
 from sendonce.domain.retries import RetryPolicy
+from sendonce.domain.senders import SenderKey
 from sendonce.domain.tokens import secret_fingerprint
 from sendonce.errors import BadInput, BadSetting, NotFound, Unavailable
 from sendonce.settings import NOWHERE, Settings
@@ -196,6 +197,7 @@ def make_worker(settings: Settings, store: Store, meter: Meter, name: str = "") 
         name=name or settings.worker_name or f"{socket.gethostname()}-{os.getpid()}",
         rate_limit=settings.rate_limit_per_sec,
         rate_key=_rate_key(settings),
+        sender_key=str(sender_key(settings)),
         connections=settings.concurrency,
         batch_size=settings.batch_size,
         retry=RetryPolicy(settings.max_tries, settings.retry_base_seconds, settings.retry_max_seconds),
@@ -222,8 +224,17 @@ def make_worker(settings: Settings, store: Store, meter: Meter, name: str = "") 
 
 def _rate_key(settings: Settings) -> str:
     """Whose rate it is: an SES account in a region, or an SMTP submission host."""
+    return f"{settings.transport}/{_account(settings)}"
+
+
+def sender_key(settings: Settings) -> SenderKey:
+    """Whom the provider judges: the address that letters leave from, at that account or host."""
+    return SenderKey(settings.transport, _account(settings), settings.sender)
+
+
+def _account(settings: Settings) -> str:
     where = {"ses": settings.aws_region, "smtp": f"{settings.smtp_host}:{settings.smtp_port}"}
-    return f"{settings.transport}/{where.get(settings.transport, 'local')}"
+    return where.get(settings.transport, "local")
 
 
 def arm_failpoint(settings: Settings) -> None:

@@ -18,6 +18,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from sendonce.domain.outcomes import Outcome
+from sendonce.domain.senders import SenderHold
 
 
 class JobState(StrEnum):
@@ -134,22 +135,30 @@ class Settlement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClaimRequest:
-    """``token`` is made by the worker, so that a claim whose COMMIT reply was lost can be found again."""
+    """``token`` is made by the worker, so that a claim whose COMMIT reply was lost can be found again.
+
+    ``sender`` is the key of the sender that the jobs will leave from; it may be held.
+    """
 
     worker_id: str
     token: str
     limit: int
     retry: bool = False
+    sender: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one transaction of the engine did: settlements in, claimed jobs out."""
+    """What one transaction of the engine did: settlements in, claimed jobs out.
+
+    ``hold`` is there while the sender is held; a job claimed then is a probe.
+    """
 
     claimed: tuple[ClaimedJob, ...]
     claim_seq: int
     settled: int
     skipped: int
+    hold: SenderHold | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+
+SEEN_EVERY = 5.0
+"""Seconds between two signs of life of a worker."""
+SILENT_AFTER = timedelta(seconds=20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +15,8 @@ class WorkerRecord:
     """A worker process as the ledger knows it. Pid and host are for display only.
 
     ``lock_domain`` names the directory whose locks can prove this worker's death; only a process
-    that sees the same directory may bury it.
+    that sees the same directory may bury it. ``seen_at`` is when it last said that it is at work: silence
+    is no proof of death.
     """
 
     id: str
@@ -24,6 +29,12 @@ class WorkerRecord:
     host: str
     pid: int
     started_at: datetime | None = None
+    seen_at: datetime | None = None
+
+    def is_at_work(self, now: datetime) -> bool:
+        """Whether it was heard of lately. For display: a worker that is stopped may still wake up."""
+        heard = self.seen_at or self.started_at
+        return heard is not None and now - heard < SILENT_AFTER
 
 
 @dataclass(frozen=True, slots=True)

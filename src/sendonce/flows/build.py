@@ -53,4 +53,5 @@ class ParcelBuilder:
             taken,
             job.tries,
             dotless=True,  # compile_letter and its values guard the start of every line
+            mailout_id=job.mailout_id,
         )

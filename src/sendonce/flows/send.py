@@ -28,7 +28,9 @@ from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Outcome, Refus
 from sendonce.domain.pacing import Pacer, SendRate, Unpaced, group_size
 from sendonce.domain.parcels import Parcel
 from sendonce.domain.retries import RetryPolicy
+from sendonce.domain.senders import SenderHold
 from sendonce.errors import BadInput, LedgerRolledBack, Unavailable
+from sendonce.flows.hold_sender import Holding
 from sendonce.ports import BegunTurn, Journal, Ledger, Meter, Transport
 
 log = logging.getLogger(__name__)
@@ -105,6 +107,7 @@ class Sender:
         connections: int,
         batch_size: int,
         may_claim: Callable[[], bool] = lambda: True,
+        holding: Holding | None = None,
     ) -> None:
         self._worker_id = worker_id
         self._ledger = ledger
@@ -118,6 +121,7 @@ class Sender:
         self._connections = connections
         self._batch_size = batch_size
         self._may_claim = may_claim
+        self._holding = holding or Holding(None, "")
         self._dice = Random()  # noqa: S311 (jitter)
         self._ready: deque[Claimed] = deque()
         self._on_wire: set[Parcel] = set()
@@ -175,10 +179,14 @@ class Sender:
         self._closing = True
         self._stopped.set()
         self._drain_ends = time.monotonic() + DRAIN_SECONDS
-        while self._ready:
-            self._give_back(self._ready.popleft().job)
+        self._give_back_ready()
         self._pump()
         self._books_due.set()
+
+    @property
+    def hold(self) -> SenderHold | None:
+        """Why nothing is claimed, where the sender is held."""
+        return self._holding.hold
 
     async def _drain(self, lanes: asyncio.Task[None]) -> None:
         """Wait for the replies, but not for a provider that hangs: its letters alone are in doubt."""
@@ -259,6 +267,7 @@ class Sender:
 
     def settle(self, parcel: Parcel, outcome: Outcome) -> None:
         failpoint("reply-before")
+        outcome = self._holding.judge(parcel, outcome)
         if parcel in self._on_wire:
             self._on_wire.discard(parcel)
             self._journal.reply(parcel.job_id, parcel.attempt, outcome)
@@ -271,8 +280,11 @@ class Sender:
         self._record(parcel.job_id, parcel.attempt, parcel.tries, outcome)
 
     def _mind_throttling(self, outcome: Outcome, now: float) -> None:
-        """A provider that says "not now" to the sender rests the whole transport, longer each time."""
-        if isinstance(outcome, Deferred) and outcome.throttle and outcome.retry_after != 0:
+        """A provider that says "not now" to the sender rests the whole transport, longer each time. One that
+        refuses the sender has it held."""
+        if self._holding.pending:
+            self._give_back_ready()
+        elif isinstance(outcome, Deferred) and outcome.throttle and outcome.retry_after != 0:
             self._throttles = min(self._throttles + 1, 6)
             rest = outcome.retry_after if outcome.retry_after is not None else 1.0
             self._pacer.hold(now + max(rest, min(0.25 * 2.0**self._throttles, 10.0)))
@@ -284,8 +296,11 @@ class Sender:
     def _give_back_if_held(self, now: float) -> None:
         """Jobs that would only grow stale here may be sent by somebody else, or be cancelled."""
         if self._wait(now) > STALE_AFTER:
-            while self._ready:
-                self._give_back(self._ready.popleft().job)
+            self._give_back_ready()
+
+    def _give_back_ready(self) -> None:
+        while self._ready:
+            self._give_back(self._ready.popleft().job)
 
     # -- handing out ---------------------------------------------------------------------------
 
@@ -361,7 +376,7 @@ class Sender:
         room = self._room()
         if room < self._group and self._busy():
             return None
-        return ClaimRequest(self._worker_id, uuid.uuid4().hex, max(room, 1))
+        return ClaimRequest(self._worker_id, uuid.uuid4().hex, max(room, 1), sender=self._holding.key)
 
     def _room(self) -> int:
         """How many more jobs make two groups of those claimed; what is settled now counts no more."""
@@ -379,8 +394,10 @@ class Sender:
         self._meter.observe_turn(len(turn.claimed), len(settlements), now - began)
         self._batches.note(turn, settlements, now)
         self.settled += len(settlements)
+        if claim is not None:
+            self._holding.note(turn)
         for job in turn.claimed:
-            if self._closing:
+            if self._closing or self._holding.pending:
                 self._give_back(job)
             else:
                 self._ready.append(Claimed(job, began_boot))
@@ -416,6 +433,8 @@ class Sender:
         """Where it has to be waited for, in a thread: for a server, for another writer, for a slow disk, for
         outcomes that are settled one by one."""
         failpoint("settle-before")
+        if self._holding.pending:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._holding.write_down)
         usual = all(isinstance(settlement.outcome, Accepted) for settlement in settlements)
         begun = self._ledger.begin_turn(settlements, claim) if usual else None
         if begun is not None and time.monotonic() >= self._commits_slow_until:

@@ -20,11 +20,13 @@ from sendonce.domain.clocks import ClockGuard
 from sendonce.domain.letters import MessageSettings
 from sendonce.domain.outcomes import Accepted, Outcome
 from sendonce.domain.retries import RetryPolicy
-from sendonce.domain.workers import WorkerRecord
+from sendonce.domain.senders import SenderHold
+from sendonce.domain.workers import SEEN_EVERY, WorkerRecord
 from sendonce.errors import LedgerRolledBack, Refused, Unavailable
 from sendonce.flows.build import ParcelBuilder
 from sendonce.flows.bury import bury_the_dead
 from sendonce.flows.check_ledger import check_ledger
+from sendonce.flows.hold_sender import Holding
 from sendonce.flows.keep_rate import RateKeeper
 from sendonce.flows.resolve_doubts import DoubtPolicy, DoubtResolver, Witness
 from sendonce.flows.send import Sender, boot_time
@@ -77,6 +79,7 @@ class WorkOptions:
     name: str
     rate_limit: int
     rate_key: str
+    sender_key: str
     connections: int
     batch_size: int
     retry: RetryPolicy
@@ -202,12 +205,14 @@ class Worker:
             connections=self._options.connections,
             batch_size=self._options.batch_size,
             may_claim=self._may_claim,
+            holding=Holding(self._store.sender_holds, self._options.sender_key),
         )
         self._sender.permits_until = self._rates.permits_until
         sending = asyncio.create_task(self._sender.run())
         duties: list[asyncio.Task[None]] = [
             asyncio.create_task(self._every(PLAN_EVERY, self._plan)),
             asyncio.create_task(self._every(RENEW_EVERY, self._renew_rate)),
+            asyncio.create_task(self._every(SEEN_EVERY, self._show_life)),
             asyncio.create_task(self._every(self._options.bury_every, self._see_to_the_dead)),
         ]
         duties += [
@@ -265,6 +270,9 @@ class Worker:
             self._rates.pacer.resize(share, time.monotonic())
             self._sender.permits_until = self._rates.permits_until
 
+    async def _show_life(self) -> None:
+        await asyncio.to_thread(self._store.workers.see, self.id)
+
     async def _see_to_the_dead(self) -> None:
         retry_after = self._options.retry.base
         await asyncio.to_thread(bury_the_dead, self._store, self._state, retry_after, self.id)
@@ -306,11 +314,21 @@ class Worker:
             return False
         if self._house_kept_at != self._sender.settled:
             return False
+        if await self.held():
+            return True
         due = await asyncio.to_thread(self._store.jobs.oldest_due)
         if due is None:
             return True
         now = await asyncio.to_thread(self._store.ledger.now)
         return due - now > SHORT_WAIT
+
+    async def held(self) -> SenderHold | None:
+        """The hold of the sender, unless it is tried again in a moment."""
+        hold = self._sender.hold if self._sender is not None else None
+        if hold is None:
+            return None
+        now = await asyncio.to_thread(self._store.ledger.now)
+        return hold if hold.next_try_at - now > SHORT_WAIT else None
 
 
 def _in_thread(chore: Callable[[], None]) -> Callable[[], Awaitable[None]]:

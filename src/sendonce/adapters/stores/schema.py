@@ -313,6 +313,7 @@ workers = Table(
     Column("host", Text, nullable=False),
     Column("pid", Integer, nullable=False),
     _moment("started_at", nullable=False),
+    _moment("seen_at"),
     _moment("ended_at"),
     Column("end", Text),
     Index(
@@ -334,6 +335,18 @@ permits = Table(
 
 # One row a key, locked while its permits are shared out.
 permit_keys = Table("permit_keys", metadata, Column("key", Text, primary_key=True))
+
+# Senders that their provider refuses: nobody claims for them before next_try_at.
+sender_holds = Table(
+    "sender_holds",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("code", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    _moment("held_at", nullable=False),
+    _moment("next_try_at", nullable=False),
+    Column("tries", Integer, nullable=False),
+)
 
 delivery_events = Table(
     "delivery_events",

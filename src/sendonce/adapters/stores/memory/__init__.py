@@ -18,6 +18,7 @@ from sendonce.adapters.stores.memory.people import (
     MemorySuppressions,
 )
 from sendonce.adapters.stores.memory.privacy import MemoryPeople
+from sendonce.adapters.stores.memory.sender_holds import MemorySenderHolds
 from sendonce.adapters.stores.memory.state import State
 from sendonce.adapters.stores.memory.workers import MemoryCanaries, MemoryPermits, MemoryWorkers
 from sendonce.domain.soft_bounces import SOFT_BOUNCE_LIMIT
@@ -33,6 +34,7 @@ from sendonce.ports import (
     Outbox,
     People,
     Permits,
+    SenderHolds,
     Subscribers,
     Suppressions,
     Workers,
@@ -58,6 +60,7 @@ class MemoryStore:
     events: Events
     workers: Workers
     permits: Permits
+    sender_holds: SenderHolds
 
     def __init__(
         self,
@@ -79,6 +82,7 @@ class MemoryStore:
         self.events = MemoryEvents(self.state, soft_bounce_limit)
         self.workers = MemoryWorkers(self.state)
         self.permits = MemoryPermits(self.state)
+        self.sender_holds = MemorySenderHolds(self.state)
 
     def close(self) -> None:
         """Nothing to let go of."""

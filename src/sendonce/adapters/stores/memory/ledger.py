@@ -24,6 +24,7 @@ from sendonce.domain.jobs import (
 )
 from sendonce.domain.mailouts import RESTORED, MailoutStatus, Phase
 from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Refused
+from sendonce.domain.senders import PROBE_WITHIN, SenderHold
 from sendonce.domain.workers import LedgerIdentity
 from sendonce.errors import LedgerRolledBack
 from sendonce.errors import Refused as RefusedByRule
@@ -56,15 +57,29 @@ class MemoryLedger:
             settled = sum(self._settle(s, now) for s in settlements)
             if claim is None:
                 return Turn((), 0, settled, 0)
+            hold = self._state.sender_holds.get(claim.sender)
             claimed = self._claimed_already(claim) if claim.retry else []
             skipped = 0
             if not claimed:
-                claimed, skipped = self._claim(claim, now)
+                claimed, skipped = self._claim_unless_held(claim, hold, now)
             if claimed:
                 self._state.claim_seq += 1
-            return Turn(
-                tuple(map(_claimed_job, claimed)), self._state.claim_seq if claimed else 0, settled, skipped
-            )
+            seq = self._state.claim_seq if claimed else 0
+            return Turn(tuple(map(_claimed_job, claimed)), seq, settled, skipped, hold)
+
+    def _claim_unless_held(
+        self, claim: ClaimRequest, hold: SenderHold | None, now: datetime
+    ) -> tuple[list[JobRow], int]:
+        """A held sender gets nothing until its next try is due, and then one job."""
+        if hold is None:
+            return self._claim(claim, now)
+        if hold.lets_nobody_try(now):
+            return [], 0
+        claimed, skipped = self._claim(replace(claim, limit=1), now)
+        if claimed:
+            later = now + timedelta(seconds=PROBE_WITHIN)
+            self._state.sender_holds[claim.sender] = replace(hold, next_try_at=later)
+        return claimed, skipped
 
     def _refuse_if_rolled_back(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> None:
         for s in settlements:

@@ -17,6 +17,7 @@ from sendonce.domain.ids import time_ordered_id
 from sendonce.domain.jobs import Job, JobState
 from sendonce.domain.letters import Letter
 from sendonce.domain.mailouts import Mailout, MailoutStatus, Phase
+from sendonce.domain.senders import SenderHold
 from sendonce.domain.subscribers import Subscriber
 from sendonce.domain.suppressions import EVERYBODY, Suppression
 from sendonce.domain.workers import WorkerRecord
@@ -105,6 +106,7 @@ class State:
     events: list[tuple[DeliveryEvent, str | None, datetime]] = field(default_factory=list)
     workers: dict[str, tuple[WorkerRecord, str | None]] = field(default_factory=dict)
     permits: dict[tuple[str, str], tuple[int, datetime]] = field(default_factory=dict)
+    sender_holds: dict[str, SenderHold] = field(default_factory=dict)
     canaries: dict[str, Canary] = field(default_factory=dict)
     receivers: dict[str, list[Receiver]] = field(default_factory=dict)
     outbox: list[tuple[str, dict[str, Any]]] = field(default_factory=list)

@@ -19,7 +19,7 @@ class MemoryWorkers:
 
     def register(self, worker: WorkerRecord) -> None:
         with self._state.transaction() as now:
-            self._state.workers[worker.id] = (replace(worker, started_at=now), None)
+            self._state.workers[worker.id] = (replace(worker, started_at=now, seen_at=now), None)
 
     def end(self, worker_id: str, how: str) -> None:
         with self._state.transaction() as now:
@@ -32,6 +32,12 @@ class MemoryWorkers:
     def open(self) -> Sequence[WorkerRecord]:
         with self._state.transaction():
             return [worker for worker, end in self._state.workers.values() if end is None]
+
+    def see(self, worker_id: str) -> None:
+        with self._state.transaction() as now:
+            if worker_id in self._state.workers:
+                worker, end = self._state.workers[worker_id]
+                self._state.workers[worker_id] = (replace(worker, seen_at=now), end)
 
     def find(self, worker_id: str) -> WorkerStatus | None:
         with self._state.transaction():

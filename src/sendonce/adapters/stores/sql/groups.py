@@ -29,11 +29,13 @@ AcceptedLetter = tuple[str, int, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What a turn has to know first: the store's time, why the ledger is halted, whom it may claim from."""
+    """What a turn has to know first: the store's time, why the ledger is halted, which mailouts it may claim
+    from, and whether the sender is held."""
 
     now: datetime
     halted: str | None
     mailouts: list[str]
+    held: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class ClaimedGroup:
 
 
 class Groups(Protocol):
-    def open(self, tx: Connection) -> Opening: ...
+    def open(self, tx: Connection, sender: str) -> Opening: ...
 
     def settle(self, tx: Connection, accepted: Sequence[AcceptedLetter], now: datetime) -> set[JobRef]:
         """Accepted letters → sent; those that were where they should be."""
@@ -70,9 +72,10 @@ class SqliteGroups:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    def open(self, tx: Connection) -> Opening:
-        rows = self._execute(tx, "open_mailouts").fetchall()
-        return Opening(datetime.now(UTC), rows[0][1], [row[0] for row in rows if row[0] is not None])
+    def open(self, tx: Connection, sender: str) -> Opening:
+        rows = self._execute(tx, "open_mailouts", sender).fetchall()
+        _, halted, held = rows[0]
+        return Opening(datetime.now(UTC), halted, [row[0] for row in rows if row[0] is not None], bool(held))
 
     def settle(self, tx: Connection, accepted: Sequence[AcceptedLetter], now: datetime) -> set[JobRef]:
         group = json.dumps(accepted)
@@ -113,10 +116,10 @@ class PostgresGroups:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    def open(self, tx: Connection) -> Opening:
-        rows = self._execute(tx, "open_turn").fetchall()
-        _, now, _, halted, _ = rows[0]
-        return Opening(now.astimezone(UTC), halted, [row[2] for row in rows if row[2] is not None])
+    def open(self, tx: Connection, sender: str) -> Opening:
+        rows = self._execute(tx, "open_turn", {"sender": sender}).fetchall()
+        _, now, _, halted, held, _ = rows[0]
+        return Opening(now.astimezone(UTC), halted, [row[2] for row in rows if row[2] is not None], held)
 
     def settle(self, tx: Connection, accepted: Sequence[AcceptedLetter], now: datetime) -> set[JobRef]:
         jobs, attempts, message_ids = map(list, zip(*accepted, strict=True))

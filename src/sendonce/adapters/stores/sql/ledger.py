@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,6 +24,7 @@ from sendonce.adapters.stores.sql.arrows import (
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.groups import Opening, groups_of
 from sendonce.adapters.stores.sql.rows import in_state, insert_audit
+from sendonce.adapters.stores.sql.sender_holds import lock_hold, put_off_probes
 from sendonce.adapters.stores.sql.workers import lock_worker, sign_off
 from sendonce.domain.failpoints import failpoint
 from sendonce.domain.jobs import (
@@ -40,6 +42,7 @@ from sendonce.domain.jobs import (
 from sendonce.domain.mailouts import RESTORED
 from sendonce.domain.outcomes import Accepted, Deferred, InDoubt
 from sendonce.domain.outcomes import Refused as RefusedOutcome
+from sendonce.domain.senders import SenderHold
 from sendonce.domain.workers import LedgerIdentity
 from sendonce.errors import LedgerRolledBack, Refused, Unavailable
 from sendonce.ports import JobRef
@@ -89,15 +92,18 @@ class SqlLedger:
     def _settle_and_claim(
         self, tx: Connection, settlements: Sequence[Settlement], claim: ClaimRequest | None
     ) -> Turn:
-        opening = self._groups.open(tx)
+        opening = self._groups.open(tx, claim.sender if claim else "")
         settled = self._settle(tx, settlements, opening.now)
         if claim is None:
             return Turn((), 0, settled, 0)
         if opening.halted:
             raise LedgerRolledBack(opening.halted)
+        hold = lock_hold(tx, claim.sender) if opening.held else None
         claimed = self._claimed_already(tx, claim) if claim.retry else []
         if claimed:
-            turn = Turn(tuple(claimed), self._groups.next_claim_seq(tx), settled, 0)
+            turn = Turn(tuple(claimed), self._groups.next_claim_seq(tx), settled, 0, hold)
+        elif hold is not None:
+            turn = self._claim_probe(tx, claim, opening, settled, hold)
         else:
             turn = self._claim(tx, claim, opening, settled)
         failpoint("claim-before-commit")
@@ -116,6 +122,17 @@ class SqlLedger:
             skipped += group.skipped
             seq = max(seq, group.seq)
         return Turn(tuple(claimed), seq, settled, skipped)
+
+    def _claim_probe(
+        self, tx: Connection, claim: ClaimRequest, opening: Opening, settled: int, hold: SenderHold
+    ) -> Turn:
+        """One job, once the hold's time has come; the next probe waits for its answer."""
+        if hold.lets_nobody_try(opening.now):
+            return Turn((), 0, settled, 0, hold)
+        turn = self._claim(tx, replace(claim, limit=1), opening, settled)
+        if turn.claimed:
+            put_off_probes(tx, hold, opening.now)
+        return replace(turn, hold=hold)
 
     def _in_turn(self, mailout_ids: list[str]) -> list[str]:
         """The mailout after the last served comes first, so that all get a share."""

@@ -22,6 +22,7 @@ from sendonce.adapters.stores.sql.outbox import SqlOutbox
 from sendonce.adapters.stores.sql.people import SqlPeople
 from sendonce.adapters.stores.sql.row_security import exposed, hidden_from_us, lock_out_strangers, unguarded
 from sendonce.adapters.stores.sql.rows import new_id
+from sendonce.adapters.stores.sql.sender_holds import SqlSenderHolds
 from sendonce.adapters.stores.sql.subscribers import SqlSubscribers
 from sendonce.adapters.stores.sql.suppressions import SqlSuppressions
 from sendonce.adapters.stores.sql.workers import SqlCanaries, SqlPermits, SqlWorkers
@@ -41,6 +42,7 @@ from sendonce.ports import (
     Outbox,
     People,
     Permits,
+    SenderHolds,
     Subscribers,
     Suppressions,
     Workers,
@@ -67,6 +69,7 @@ class SqlStore:
     events: Events
     workers: Workers
     permits: Permits
+    sender_holds: SenderHolds
 
     def __init__(self, database: Database, soft_bounce_limit: int = SOFT_BOUNCE_LIMIT) -> None:
         self.database = database
@@ -84,6 +87,7 @@ class SqlStore:
         self.events = SqlEvents(database, soft_bounce_limit)
         self.workers = SqlWorkers(database)
         self.permits = SqlPermits(database)
+        self.sender_holds = SqlSenderHolds(database)
 
     def fingerprint(self) -> str | None:
         return self.database.fingerprint()

@@ -27,8 +27,9 @@ class SqlWorkers:
 
     def register(self, worker: WorkerRecord) -> None:
         with self._db.writing() as tx:
-            values = {name: getattr(worker, name) for name in WorkerRecord.__slots__ if name != "started_at"}
-            tx.execute(workers.insert().values(**values, started_at=self._db.now(tx)))
+            now = self._db.now(tx)
+            values = {name: getattr(worker, name) for name in WorkerRecord.__slots__}
+            tx.execute(workers.insert().values({**values, "started_at": now, "seen_at": now}))
 
     def end(self, worker_id: str, how: str) -> None:
         with self._db.writing() as tx:
@@ -82,6 +83,10 @@ def sign_off(tx: sa.Connection, worker_id: str, how: str, now: datetime) -> None
     tx.execute(workers.update().where(W.id == worker_id, W.ended_at.is_(None)).values(ended_at=now, end=how))
     tx.execute(permits.update().where(P.worker_id == worker_id, P.expires_at > now).values(expires_at=now))
     tx.execute(mailouts.update().where(mailouts.c.planner == worker_id).values(planner=None))
+
+    def see(self, worker_id: str) -> None:
+        with self._db.writing() as tx:
+            tx.execute(workers.update().where(W.id == worker_id).values(seen_at=self._db.now(tx)))
 
 
 class SqlPermits:

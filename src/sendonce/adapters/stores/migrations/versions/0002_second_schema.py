@@ -18,11 +18,20 @@ def upgrade() -> None:
 
 
 def _workers_and_claims() -> None:
-    pass
+    op.add_column("workers", sa.Column("seen_at", Moment()))
 
 
 def _held_senders() -> None:
-    pass
+    op.create_table(
+        "sender_holds",
+        sa.Column("key", sa.Text(), nullable=False),
+        sa.Column("code", sa.Text(), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.Column("held_at", Moment(), nullable=False),
+        sa.Column("next_try_at", Moment(), nullable=False),
+        sa.Column("tries", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("key"),
+    )
 
 
 def _events() -> None:
