@@ -22,6 +22,7 @@ from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.domain.suppressions import SuppressionReason
 from sendonce.errors import BadInput, LedgerRolledBack, StoreLost, Unavailable
 from sendonce.flows import send
+from sendonce.flows.hold_sender import Holding
 from sendonce.flows.send import STALE_AFTER, Sender, boot_time
 from sendonce.ports import Feed
 from tests.conformance.stage import Stage, address
@@ -123,6 +124,7 @@ class Scene:
     journal: Notebook = field(default_factory=Notebook)
     ledger: Any = None
     build: Callable[[ClaimedJob, float], Parcel] | None = None
+    sender_key: str = "ses/eu-central-1/a@b.c"
 
     def __post_init__(self) -> None:
         self.store = MemoryStore()
@@ -147,6 +149,7 @@ class Scene:
             meter=NullMetrics(),
             connections=self.connections,
             batch_size=self.batch_size,
+            holding=Holding(self.store.sender_holds, self.sender_key),
         )
         self.sender = sender
         running = asyncio.create_task(sender.run())
@@ -169,7 +172,8 @@ class Scene:
 
 
 def parcel_of(job: ClaimedJob, taken: float) -> Parcel:
-    return Parcel(job.id, job.attempt, "a@b.c", job.recipient, b"", datetime.now(UTC), taken, job.tries)
+    sent = (job.id, job.attempt, "a@b.c", job.recipient, b"", datetime.now(UTC), taken, job.tries)
+    return Parcel(*sent, mailout_id=job.mailout_id)
 
 
 @pytest.mark.parametrize(

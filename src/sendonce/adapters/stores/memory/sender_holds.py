@@ -21,8 +21,8 @@ class MemorySenderHolds:
             if held is None:
                 held = SenderHold(key, order.code, order.reason, now, until, 1)
             elif order.probe:
-                said = {"code": order.code, "reason": order.reason, "next_try_at": until}
-                held = replace(held, **said, tries=held.tries + 1)
+                tries = held.tries + 1
+                held = replace(held, code=order.code, reason=order.reason, next_try_at=until, tries=tries)
             self._state.sender_holds[key] = held
             return held
 
