@@ -27,7 +27,7 @@ from sendonce.domain.reports import RecipientOutcome
 from sendonce.domain.senders import HoldOrder, SenderHold
 from sendonce.domain.subscribers import ImportCounts, NewSubscriber, Subscriber, SubscriberStatus
 from sendonce.domain.suppressions import Suppression, SuppressionReason
-from sendonce.domain.workers import LedgerIdentity, WorkerRecord, WorkerStatus
+from sendonce.domain.workers import LedgerIdentity, Pulse, WorkerRecord, WorkerStatus
 
 JobRef = tuple[str, int]
 """A job and one of its attempts."""
@@ -54,9 +54,9 @@ class Ledger(Protocol):
         Claimed are due jobs of mailouts that are sending, planned, neither paused nor cancelled, in
         the order of their due time; a suppressed one becomes skipped instead. For a held sender nothing
         is claimed until its next try is due, and then one job, by one worker: the turn tells the hold.
-        Settlements are idempotent. Raises LedgerRolledBack when a settlement's claim is unknown here or the ledger
-        is halted, and StoreLost when it is unknown whether the commit happened: then nothing may be
-        sent, and the same turn is asked again with ``claim.retry``.
+        Settlements are idempotent. Raises LedgerRolledBack when a settlement's claim is unknown here or
+        the ledger is halted, and StoreLost when it is unknown whether the commit happened: then nothing
+        may be sent, and the same turn is asked again with ``claim.retry``.
         """
 
     def begin_turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> BegunTurn | None:
@@ -128,6 +128,9 @@ class Jobs(Protocol):
 
     def oldest_due(self) -> datetime | None:
         """The due time of the job that has waited longest, if any is claimable."""
+
+    def next_due(self, mailout_id: str) -> Job | None:
+        """The scheduled job of a mailout that comes due first."""
 
     def list(
         self,
@@ -347,7 +350,7 @@ class Workers(Protocol):
     def statuses(self, *, ended: int = 0) -> Sequence[WorkerStatus]:
         """All open workers, the oldest first, then the last ``ended`` of those that are over."""
 
-    def see(self, worker_id: str) -> None:
+    def see(self, worker_id: str, pulse: Pulse) -> None:
         """A sign of life: the worker is at work now."""
 
 

@@ -9,6 +9,7 @@ from uuid import uuid4
 from sendonce.domain.jobs import ClaimRequest, JobState, Turn
 from sendonce.domain.outcomes import Deferred
 from sendonce.domain.senders import PROBE_WITHIN, HoldOrder, SenderHold
+from sendonce.domain.workers import Pulse, Rest
 from tests.conformance.stage import Stage
 
 KEY = "ses/eu-central-1/news@example.com"
@@ -134,8 +135,9 @@ def test_a_worker_is_seen(stage: Stage) -> None:
     """It is seen when it registers and with each sign of life, until it has been silent for a while."""
     worker_id = stage.worker()
     (before,) = stage.store.workers.open()
-    stage.store.workers.see(worker_id)
+    stage.store.workers.see(worker_id, Pulse(5.5, Rest.QUOTA, "used up"))
     (after,) = stage.store.workers.open()
+    assert (after.rate, after.rests, after.rest_reason) == (5.5, "quota", "used up")
     assert before.seen_at is not None
     assert after.seen_at is not None
     assert after.seen_at >= before.seen_at

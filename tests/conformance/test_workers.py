@@ -22,7 +22,7 @@ def test_a_worker_is_open_until_it_ends(stage: Stage) -> None:
     workers.register(record)
     (found,) = workers.open()
     assert found.started_at is not None
-    assert replace(found, started_at=None) == record
+    assert replace(found, started_at=None, seen_at=None) == record
     workers.end(record.id, "stopped")
     assert workers.open() == []
 

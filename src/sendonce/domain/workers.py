@@ -4,10 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import NamedTuple
 
 SEEN_EVERY = 5.0
 """Seconds between two signs of life of a worker."""
 SILENT_AFTER = timedelta(seconds=20)
+
+
+class Rest(StrEnum):
+    """Why a worker that is at work claims nothing."""
+
+    QUOTA = "quota"  # the provider takes no more letters today
+    SENDING_PAUSED = "sending_paused"  # the provider has switched sending off for this account
+    THROTTLED = "throttled"  # the provider said "not now"
+    CLOCK = "clock"  # the clock jumped, and no second clock agrees yet
+
+
+class Pulse(NamedTuple):
+    """A worker's sign of life: letters accepted per second of late, and why it rests, if it does."""
+
+    rate: float = 0.0
+    rests: Rest | None = None
+    rest_reason: str | None = None
+    rests_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +35,8 @@ class WorkerRecord:
     """A worker process as the ledger knows it. Pid and host are for display only.
 
     ``lock_domain`` names the directory whose locks can prove this worker's death; only a process
-    that sees the same directory may bury it. ``seen_at`` is when it last said that it is at work: silence
-    is no proof of death.
+    that sees the same directory may bury it. ``seen_at`` is when it last gave a sign of life, and what comes
+    after it is what it said then. Silence is no proof of death.
     """
 
     id: str
@@ -30,6 +50,10 @@ class WorkerRecord:
     pid: int
     started_at: datetime | None = None
     seen_at: datetime | None = None
+    rate: float | None = None
+    rests: str | None = None
+    rest_reason: str | None = None
+    rests_until: datetime | None = None
 
     def is_at_work(self, now: datetime) -> bool:
         """Whether it was heard of lately. For display: a worker that is stopped may still wake up."""

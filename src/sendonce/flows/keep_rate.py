@@ -8,6 +8,7 @@ from math import floor
 
 from sendonce.domain.pacing import PERMIT_TRUST, Pacer, Unpaced
 from sendonce.domain.parcels import Quota
+from sendonce.domain.workers import Rest
 from sendonce.errors import Unavailable
 from sendonce.ports import Permits, Transport
 
@@ -33,6 +34,8 @@ class RateKeeper:
         self._quota: Quota | None = None
         self._quota_at = float("-inf")
         self._accepted_since = 0
+        self._accepted = 0
+        self._measured = (time.monotonic(), 0)
         self._renewed = time.clock_gettime(time.CLOCK_BOOTTIME)
         self.pacer: Pacer | Unpaced = Unpaced()
 
@@ -52,8 +55,23 @@ class RateKeeper:
         left = self._quota.left_today
         return left is None or left > self._accepted_since
 
+    def rest(self) -> tuple[Rest, str] | None:
+        """Why the provider takes nothing from this account today, if it does not."""
+        if self.may_send():
+            return None
+        if self._quota is not None and not self._quota.sending_enabled:
+            return Rest.SENDING_PAUSED, "The provider has switched sending off for this account."
+        return Rest.QUOTA, "The provider's quota for 24 hours is used up."
+
     def count_accepted(self) -> None:
         self._accepted_since += 1
+        self._accepted += 1
+
+    def measured(self) -> float:
+        """Letters accepted per second since the last time it was asked."""
+        (then, before), now = self._measured, time.monotonic()
+        self._measured = (now, self._accepted)
+        return (self._accepted - before) / max(now - then, 0.001)
 
     async def ask_quota(self) -> None:
         """Ask the provider what it allows, when the last answer is old or nearly used up."""

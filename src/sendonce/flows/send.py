@@ -137,6 +137,7 @@ class Sender:
         self._stopped = asyncio.Event()
         self._drain_ends = float("inf")
         self._throttles = 0
+        self._throttled = ("", 0.0)
         self._highest_claim = 0
         self._turn_seconds = 0.0
         self._commit_seconds = 0.0
@@ -187,6 +188,12 @@ class Sender:
     def hold(self) -> SenderHold | None:
         """Why nothing is claimed, where the sender is held."""
         return self._holding.hold
+
+    def rest(self) -> tuple[str, float] | None:
+        """What the provider said when it asked us to wait, and for how many seconds more."""
+        reason, until = self._throttled
+        left = until - time.monotonic()
+        return (reason, left) if left > 0 else None
 
     async def _drain(self, lanes: asyncio.Task[None]) -> None:
         """Wait for the replies, but not for a provider that hangs: its letters alone are in doubt."""
@@ -287,7 +294,9 @@ class Sender:
         elif isinstance(outcome, Deferred) and outcome.throttle and outcome.retry_after != 0:
             self._throttles = min(self._throttles + 1, 6)
             rest = outcome.retry_after if outcome.retry_after is not None else 1.0
-            self._pacer.hold(now + max(rest, min(0.25 * 2.0**self._throttles, 10.0)))
+            until = now + max(rest, min(0.25 * 2.0**self._throttles, 10.0))
+            self._pacer.hold(until)
+            self._throttled = (outcome.reason, until)
             self._give_back_if_held(now)
             log.warning("held back", extra={"fields": {"code": outcome.code, "reason": outcome.reason}})
         else:

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,7 +21,7 @@ from sendonce.domain.letters import MessageSettings
 from sendonce.domain.outcomes import Accepted, Outcome
 from sendonce.domain.retries import RetryPolicy
 from sendonce.domain.senders import SenderHold
-from sendonce.domain.workers import SEEN_EVERY, WorkerRecord
+from sendonce.domain.workers import SEEN_EVERY, Pulse, Rest, WorkerRecord
 from sendonce.errors import LedgerRolledBack, Refused, Unavailable
 from sendonce.flows.build import ParcelBuilder
 from sendonce.flows.bury import bury_the_dead
@@ -271,7 +271,21 @@ class Worker:
             self._sender.permits_until = self._rates.permits_until
 
     async def _show_life(self) -> None:
-        await asyncio.to_thread(self._store.workers.see, self.id)
+        await asyncio.to_thread(self._store.workers.see, self.id, self._pulse())
+
+    def _pulse(self) -> Pulse:
+        pulse = Pulse(round(self._rates.measured(), 2))
+        account, asked = self._rates.rest(), self._sender.rest() if self._sender else None
+        if account is not None:
+            return pulse._replace(rests=account[0], rest_reason=account[1])
+        if asked is not None:
+            until = datetime.now(UTC) + timedelta(seconds=asked[1])
+            return pulse._replace(rests=Rest.THROTTLED, rest_reason=asked[0], rests_until=until)
+        if not self._clock.trusts(time.time(), boot_time()):
+            return pulse._replace(
+                rests=Rest.CLOCK, rest_reason="The clock jumped, and no other clock agrees."
+            )
+        return pulse
 
     async def _see_to_the_dead(self) -> None:
         retry_after = self._options.retry.base

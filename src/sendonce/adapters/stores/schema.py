@@ -14,6 +14,7 @@ from sqlalchemy import (
     Column,
     DateTime,
     Dialect,
+    Float,
     ForeignKey,
     Index,
     Integer,
@@ -314,6 +315,10 @@ workers = Table(
     Column("pid", Integer, nullable=False),
     _moment("started_at", nullable=False),
     _moment("seen_at"),
+    Column("rate", Float),
+    Column("rests", Text),
+    Column("rest_reason", Text),
+    _moment("rests_until"),
     _moment("ended_at"),
     Column("end", Text),
     Index(

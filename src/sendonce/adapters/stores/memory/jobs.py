@@ -63,6 +63,12 @@ class MemoryJobs:
             ]
             return min(waiting, default=None)
 
+    def next_due(self, mailout_id: str) -> Job | None:
+        with self._state.transaction():
+            rows = [row for row in self._state.jobs_of(mailout_id) if row.state == JobState.SCHEDULED]
+            first = min(rows, key=lambda row: (row.due_at, row.id), default=None)
+            return first.as_job() if first else None
+
     def list(
         self,
         *,

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from sendonce.adapters.stores.memory.state import Canary, State
 from sendonce.domain.jobs import JobState
 from sendonce.domain.pacing import PERMIT_GRACE, PERMIT_LEASE, fair_share
-from sendonce.domain.workers import WorkerRecord, WorkerStatus
+from sendonce.domain.workers import Pulse, WorkerRecord, WorkerStatus
 from sendonce.errors import Refused
 
 
@@ -33,11 +33,11 @@ class MemoryWorkers:
         with self._state.transaction():
             return [worker for worker, end in self._state.workers.values() if end is None]
 
-    def see(self, worker_id: str) -> None:
+    def see(self, worker_id: str, pulse: Pulse) -> None:
         with self._state.transaction() as now:
             if worker_id in self._state.workers:
                 worker, end = self._state.workers[worker_id]
-                self._state.workers[worker_id] = (replace(worker, seen_at=now), end)
+                self._state.workers[worker_id] = (replace(worker, seen_at=now, **pulse._asdict()), end)
 
     def find(self, worker_id: str) -> WorkerStatus | None:
         with self._state.transaction():

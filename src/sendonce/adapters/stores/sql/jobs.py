@@ -130,6 +130,12 @@ class SqlJobs:
         with self._db.reading() as tx:
             return tx.execute(query).scalar_one_or_none()
 
+    def next_due(self, mailout_id: str) -> Job | None:
+        query = sa.select(message_jobs).where(JOBS.mailout_id == mailout_id, in_state(JobState.SCHEDULED))
+        with self._db.reading() as tx:
+            row = tx.execute(query.order_by(JOBS.due_at, JOBS.id).limit(1)).one_or_none()
+            return as_job(row) if row else None
+
     def list(
         self,
         *,

@@ -13,7 +13,7 @@ from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import in_state
 from sendonce.domain.jobs import JobState
 from sendonce.domain.pacing import PERMIT_GRACE, PERMIT_LEASE, fair_share
-from sendonce.domain.workers import WorkerRecord, WorkerStatus
+from sendonce.domain.workers import Pulse, WorkerRecord, WorkerStatus
 from sendonce.errors import Refused
 
 W = workers.c
@@ -42,6 +42,11 @@ class SqlWorkers:
     def open(self) -> Sequence[WorkerRecord]:
         with self._db.reading() as tx:
             return [_record(row) for row in tx.execute(_OPEN)]
+
+    def see(self, worker_id: str, pulse: Pulse) -> None:
+        with self._db.writing() as tx:
+            said = {"seen_at": self._db.now(tx), **pulse._asdict()}
+            tx.execute(workers.update().where(W.id == worker_id).values(said))
 
     def find(self, worker_id: str) -> WorkerStatus | None:
         with self._db.reading() as tx:
@@ -83,10 +88,6 @@ def sign_off(tx: sa.Connection, worker_id: str, how: str, now: datetime) -> None
     tx.execute(workers.update().where(W.id == worker_id, W.ended_at.is_(None)).values(ended_at=now, end=how))
     tx.execute(permits.update().where(P.worker_id == worker_id, P.expires_at > now).values(expires_at=now))
     tx.execute(mailouts.update().where(mailouts.c.planner == worker_id).values(planner=None))
-
-    def see(self, worker_id: str) -> None:
-        with self._db.writing() as tx:
-            tx.execute(workers.update().where(W.id == worker_id).values(seen_at=self._db.now(tx)))
 
 
 class SqlPermits:

@@ -19,6 +19,10 @@ def upgrade() -> None:
 
 def _workers_and_claims() -> None:
     op.add_column("workers", sa.Column("seen_at", Moment()))
+    op.add_column("workers", sa.Column("rate", sa.Float()))
+    op.add_column("workers", sa.Column("rests", sa.Text()))
+    op.add_column("workers", sa.Column("rest_reason", sa.Text()))
+    op.add_column("workers", sa.Column("rests_until", Moment()))
 
 
 def _held_senders() -> None:
