@@ -1,7 +1,7 @@
 # One target for each thing a newcomer wants. `make` lists them.
 SHELL := /bin/bash
 PYTHON ?= python3
-VENV := .venv
+VENV ?= .venv
 BIN := $(VENV)/bin
 # Compiled modules make every later start faster, whatever the caller's shell says.
 unexport PYTHONDONTWRITEBYTECODE
@@ -16,6 +16,7 @@ demo: $(VENV)/.run ## send a sample mailout through the sandbox: no account, no 
 	@$(BIN)/sendonce demo
 
 test: $(VENV)/.dev ## every test, on SQLite and on a real PostgreSQL
+	@echo "Testing with $$($(BIN)/python --version) …"
 	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadgroup $(ARGS)
 
 test-long: $(VENV)/.dev ## the tests that take minutes: pgbouncer, a million recipients, full pacing
@@ -52,7 +53,7 @@ lock: ## write the requirements locks anew from pyproject.toml
 	  --no-header requirements/build.in -o requirements/build.txt
 
 clean: ## remove the environment and what tests and demos left
-	@rm -rf $(VENV) .stamp .mypy_cache .ruff_cache .hypothesis sendonce-demo build dist
+	@rm -rf .venv .venv-newest .stamp .mypy_cache .ruff_cache .hypothesis sendonce-demo build dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
