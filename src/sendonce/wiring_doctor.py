@@ -22,6 +22,7 @@ from sendonce.adapters.doctor.machine import (
     MaildirProbe,
     StateProbe,
     StoreDoor,
+    WorkersProbe,
 )
 from sendonce.adapters.doctor.web import UnsubscribeProbe
 from sendonce.domain.checks import Check, stop
@@ -56,6 +57,7 @@ def _probes(settings: Settings, door: StoreDoor, mailout_id: str | None) -> Sequ
         DatabaseProbe(door, _shown_database(settings), needed=mailout_id is not None),
         *_exposure_probes(settings, door),
         LedgerProbe(door, look),
+        WorkersProbe(door),
         StateProbe(door, lambda store: wiring.state_directory(settings, store), settings.state_dir),
         DiskProbe(_folders(settings)),
     ]

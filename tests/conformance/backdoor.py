@@ -8,7 +8,7 @@ from itertools import count
 import sqlalchemy as sa
 
 from sendonce.adapters.stores.memory import MemoryStore
-from sendonce.adapters.stores.schema import attempts, audit_log, mailouts, outbox, permits
+from sendonce.adapters.stores.schema import attempts, audit_log, mailouts, outbox, permits, workers
 from sendonce.adapters.stores.sql.store import SqlStore
 from sendonce.ports import Store
 
@@ -54,6 +54,8 @@ def pass_time(store: Store, seconds: float) -> None:
         for row in tx.execute(sa.select(permits)).all():
             own = (permits.c.key == row.key) & (permits.c.worker_id == row.worker_id)
             tx.execute(permits.update().where(own).values(expires_at=row.expires_at - gone))
+        for row in tx.execute(sa.select(workers.c.id, workers.c.seen_at)).all():
+            tx.execute(workers.update().where(workers.c.id == row.id).values(seen_at=row.seen_at - gone))
         for row in tx.execute(sa.select(mailouts).where(mailouts.c.planner_until.is_not(None))).all():
             own = mailouts.c.id == row.id
             tx.execute(mailouts.update().where(own).values(planner_until=row.planner_until - gone))

@@ -9,6 +9,7 @@ import pytest
 
 from sendonce.domain.jobs import ClaimRequest, JobState
 from sendonce.errors import Refused
+from sendonce.flows.miss_workers import RollCall
 from tests.conformance.backdoor import pass_time
 from tests.conformance.stage import ACCEPTED, NOBODY, Stage, worker_record
 
@@ -91,6 +92,21 @@ def test_workers_are_listed_with_what_they_have_claimed(stage: Stage) -> None:
     assert over.ended_at is not None
     assert stage.store.workers.find(gone) is not None
     assert stage.store.workers.find(NOBODY) is None
+
+
+def test_a_worker_that_goes_missing_is_named_once(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+    """Its lock is in another domain, so nobody here may bury it, however long it is silent."""
+    worker = stage.worker()
+    call = RollCall(stage.store)
+    call.call()
+    assert caplog.records == []
+    pass_time(stage.store, 360)
+    call.call()
+    call.call()
+    (record,) = caplog.records
+    assert "is missing" in record.message
+    assert record.__dict__["fields"]["worker"] == worker
+    assert [each.id for each in stage.store.workers.open()] == [worker]
 
 
 class Crew:

@@ -10,6 +10,8 @@ from typing import NamedTuple
 SEEN_EVERY = 5.0
 """Seconds between two signs of life of a worker."""
 SILENT_AFTER = timedelta(seconds=20)
+MISSING_AFTER = timedelta(minutes=5)
+"""After so long a silence somebody should look what became of the worker."""
 
 
 class Rest(StrEnum):
@@ -57,8 +59,15 @@ class WorkerRecord:
 
     def is_at_work(self, now: datetime) -> bool:
         """Whether it was heard of lately. For display: a worker that is stopped may still wake up."""
+        return self._silence(now) < SILENT_AFTER
+
+    def is_missing(self, now: datetime) -> bool:
+        """Whether it has been silent for so long that a person should look. No proof of death, either."""
+        return self._silence(now) >= MISSING_AFTER
+
+    def _silence(self, now: datetime) -> timedelta:
         heard = self.seen_at or self.started_at
-        return heard is not None and now - heard < SILENT_AFTER
+        return now - heard if heard is not None else timedelta.max
 
 
 @dataclass(frozen=True, slots=True)

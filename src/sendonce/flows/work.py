@@ -28,6 +28,7 @@ from sendonce.flows.bury import bury_the_dead
 from sendonce.flows.check_ledger import check_ledger
 from sendonce.flows.hold_sender import Holding
 from sendonce.flows.keep_rate import RateKeeper
+from sendonce.flows.miss_workers import RollCall
 from sendonce.flows.resolve_doubts import DoubtPolicy, DoubtResolver, Witness
 from sendonce.flows.send import Sender, boot_time
 from sendonce.flows.steward import Steward
@@ -125,6 +126,7 @@ class Worker:
         )
         self._leaving = threading.Event()
         self._steward = Steward(store, planner=self.id, pause=lambda: self._leaving.wait(0.005))
+        self._roll_call = RollCall(store)
         self._planning = True
         self._house_kept_at: int | None = None
         """How many letters were settled when the sender rested and what was over was called so."""
@@ -290,6 +292,7 @@ class Worker:
     async def _see_to_the_dead(self) -> None:
         retry_after = self._options.retry.base
         await asyncio.to_thread(bury_the_dead, self._store, self._state, retry_after, self.id)
+        await asyncio.to_thread(self._roll_call.call)
         await self._mind_the_clock()
         if self._witness is not None and boot_time() >= self._no_absence_before:
             resolver = DoubtResolver(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sendonce.adapters.doctor.waiting import in_own_thread
 from sendonce.adapters.wire_journal import StateDirectory
-from sendonce.domain.checks import Check, ok, stop, warning
+from sendonce.domain.checks import Check, listed, ok, stop, warning
 from sendonce.errors import LedgerRolledBack, NotFound, Refused, SchemaMismatch, SendonceError, Unavailable
 from sendonce.ports import Store
 
@@ -126,6 +126,29 @@ class LedgerProbe:
         except Unavailable as exc:
             return [stop(self.name, str(exc), "Set STATE_DIR to a folder that this user may write.")]
         return [ok(self.name, "The database knows of all that was sent from it here.")]
+
+
+class WorkersProbe:
+    """Workers that have gone missing hold what they had claimed until somebody buries them."""
+
+    name = "workers"
+
+    def __init__(self, door: StoreDoor) -> None:
+        self._door = door
+
+    async def examine(self) -> Sequence[Check]:
+        store = await self._door.get_or_none()
+        if store is None:
+            return []
+        now, workers = await in_own_thread(lambda: (store.ledger.now(), store.workers.open()))
+        missing = [
+            f"{worker.name} on {worker.host} ({worker.id})" for worker in workers if worker.is_missing(now)
+        ]
+        if not missing:
+            return []
+        what = f"Nobody has heard of {listed(missing)} for a while, and nobody could prove a death."
+        fix = "Start it again where it ran. If it is gone for good: sendonce workers bury ID"
+        return [warning(self.name, what, fix)]
 
 
 class ClockProbe:

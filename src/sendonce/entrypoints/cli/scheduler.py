@@ -42,10 +42,12 @@ class Housekeeper:
     """Does its rounds until SIGTERM, SIGINT or SIGHUP."""
 
     def __init__(self, settings: Settings, store: Store, state: StateDirectory) -> None:
+        from sendonce.flows.miss_workers import RollCall
         from sendonce.flows.steward import Steward
 
         self._store = store
         self._state = state
+        self._roll_call = RollCall(store)
         self._retry_after = settings.retry_base_seconds
         self._bury_every = settings.bury_interval_seconds
         self._leaving = threading.Event()  # a long planning run looks at it between two chunks
@@ -77,6 +79,7 @@ class Housekeeper:
 
         check_ledger(self._store, self._state.highest_claim())
         bury_the_dead(self._store, self._state, self._retry_after)
+        self._roll_call.call()
 
     def _plan(self) -> None:
         self._steward.run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+from datetime import datetime
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +15,7 @@ from sendonce.errors import Refused
 
 group = typer.Typer(name="workers", help="Worker processes, here and elsewhere.", no_args_is_help=True)
 
-COLUMNS = ["id", "name", "host", "pid", "transport", "started", "sending", "state"]
+COLUMNS = ["id", "name", "host", "pid", "transport", "started", "last seen", "sending", "state"]
 
 
 @group.command("list")
@@ -25,10 +26,11 @@ def list_(
     """Show the workers that the ledger knows of, on every machine."""
     with opened_store(ready_settings()) as store:
         found = store.workers.statuses(ended=100 if all_ else 0)
+        now = store.ledger.now()
     if json:
         print_json([_as_json(status) for status in found])
         return
-    print_table(f"{len(found)} workers", COLUMNS, map(_row, found))
+    print_table(f"{len(found)} workers", COLUMNS, [_row(status, now) for status in found])
 
 
 @group.command()
@@ -66,8 +68,15 @@ def _as_json(status: WorkerStatus) -> dict[str, Any]:
     return {**told.pop("record"), **told}
 
 
-def _row(status: WorkerStatus) -> tuple[object, ...]:
+def _row(status: WorkerStatus, now: datetime) -> tuple[object, ...]:
     worker = status.record
-    state = status.end if status.ended_at is not None else "open"
     place = (worker.id, worker.name, worker.host, worker.pid, worker.transport)
-    return (*place, worker.started_at, status.sending, state)
+    return (*place, worker.started_at, worker.seen_at, status.sending, _state(status, now))
+
+
+def _state(status: WorkerStatus, now: datetime) -> str:
+    if status.ended_at is not None:
+        return status.end or "over"
+    if status.record.is_at_work(now):
+        return "at work"
+    return "missing" if status.record.is_missing(now) else "silent"
