@@ -474,6 +474,12 @@ class Feed(Protocol):
     ``wire`` → the body → the reply → ``settle``.
     """
 
+    async def wanted(self) -> bool:
+        """Wait until parcels are ready that no connection waits for; False when the work is over.
+
+        For transports whose connections take long to open: a parcel that waited for one would grow old.
+        """
+
     async def take(self) -> Parcel | None:
         """The next parcel, when there is one and pacing allows it; None when the work is over."""
 

@@ -31,6 +31,9 @@ class Tray:
         self.before_take: Callable[[], Any] | None = None
         self.on_wire = asyncio.Event()
 
+    async def wanted(self) -> bool:
+        return bool(self._parcels)
+
     async def take(self) -> Parcel | None:
         if self.before_take and self.wired:
             await self.before_take()

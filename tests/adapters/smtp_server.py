@@ -19,7 +19,7 @@ import pytest
 import uvloop
 
 from sendonce.adapters.transports.smtp import SmtpSettings, SmtpTransport
-from sendonce.domain.outcomes import Outcome
+from sendonce.domain.outcomes import Deferred, Outcome
 from sendonce.domain.parcels import Parcel
 
 
@@ -51,7 +51,13 @@ class SmtpServer:
         tls: ssl.SSLContext | None = None,
         implicit_tls: bool = False,
         dribble: bool = False,
+        keeps_transaction: bool = False,
+        most_sessions: int | None = None,
+        letters_per_session: int | None = None,
     ) -> None:
+        self.keeps_transaction = keeps_transaction  # after a letter that it refused at the dot, as mox does
+        self.most_sessions = most_sessions  # any more are greeted with 421, as Postfix does
+        self.letters_per_session = letters_per_session  # any more get 421 to MAIL, as from Exim
         self.extensions = extensions
         self.after_tls = extensions if after_tls is None else after_tls
         self.tls = tls
@@ -112,7 +118,11 @@ class _Session(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]
         self._server.sessions.append(self)
-        self._answer("GREETING", b"220 test ESMTP")
+        limit = self._server.most_sessions
+        if limit is not None and sum(not session.closed.done() for session in self._server.sessions) > limit:
+            self._say(Do.TELL_AND_CLOSE, b"")
+        else:
+            self._answer("GREETING", b"220 test ESMTP")
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.closed.done():
@@ -152,7 +162,8 @@ class _Session(asyncio.Protocol):
         answer = self._server.scripted("DOT")
         if taken and (answer is None or isinstance(answer, Do) or answer.startswith(b"2")):
             self._server.letters.extend((recipient, content) for recipient in self._recipients)
-        self._sender, self._recipients = None, []
+        if not (self._server.keeps_transaction and isinstance(answer, bytes)):
+            self._sender, self._recipients = None, []
         self._say(answer, b"250 2.0.0 Ok: queued as ABC" if taken else b"554 5.5.1 No valid recipients")
 
     def _command(self, line: str) -> None:
@@ -203,8 +214,11 @@ class _Session(asyncio.Protocol):
             self._answer("AUTH", b"235 2.7.0 Welcome")
 
     def _mail(self, line: str) -> None:
+        limit = self._server.letters_per_session
         if self._sender is not None:
             self._answer("MAIL", b"503 5.5.1 nested MAIL command")
+        elif limit is not None and sum(line.startswith("MAIL") for line in self.commands) > limit:
+            self._say(Do.TELL_AND_CLOSE, b"")
         elif self._answer("MAIL", b"250 2.1.0 Ok"):
             self._sender = line
 
@@ -276,8 +290,11 @@ class ListFeed:
     def __init__(self, parcels: Iterable[Parcel], *, stale: Iterable[str] = ()) -> None:
         self.outcomes: dict[str, Outcome] = {}
         self.given_back: list[str] = []
+        self.unharmed: list[Deferred] = []  # outcomes of letters that may leave again at once
         self.wired: list[str] = []
         self.most_on_wire = 0
+        self.taken_in_all = 0
+        self.outcomes_of_attempts = False  # keep the outcomes by job and attempt
         self.gates: dict[str, asyncio.Event] = {}  # take() waits here before it gives this job
         self.asked_for: dict[str, asyncio.Event] = {}  # set when take() has begun to wait for this job
         self._waiting = list(parcels)
@@ -285,19 +302,28 @@ class ListFeed:
         self._taken: set[str] = set()
         self._on_wire: set[str] = set()
 
+    async def wanted(self) -> bool:
+        await self._gate()
+        return bool(self._waiting)
+
     async def take(self) -> Parcel | None:
+        await self._gate()
+        return self.take_nowait()
+
+    async def _gate(self) -> None:
         if self._waiting and (gate := self.gates.get(self._waiting[0].job_id)):
             if asked := self.asked_for.get(self._waiting[0].job_id):
                 asked.set()
             await gate.wait()
-            self.gates.pop(self._waiting[0].job_id, None)
-        return self.take_nowait()
+            if self._waiting:
+                self.gates.pop(self._waiting[0].job_id, None)
 
     def take_nowait(self) -> Parcel | None:
         if not self._waiting or self._waiting[0].job_id in self.gates:
             return None
         parcel = self._waiting.pop(0)
         self._taken.add(parcel.job_id)
+        self.taken_in_all += 1
         return parcel
 
     def wire(self, parcel: Parcel) -> bool:
@@ -314,8 +340,13 @@ class ListFeed:
     def settle(self, parcel: Parcel, outcome: Outcome) -> None:
         self._taken.remove(parcel.job_id)
         self._on_wire.discard(parcel.job_id)
-        assert parcel.job_id not in self.outcomes
-        self.outcomes[parcel.job_id] = outcome
+        name = f"{parcel.job_id}/{parcel.attempt}" if self.outcomes_of_attempts else parcel.job_id
+        assert name not in self.outcomes
+        if isinstance(outcome, Deferred) and outcome.local and outcome.retry_after == 0:
+            self.unharmed.append(outcome)
+            self._waiting.insert(0, parcel)  # the engine claims it again at once
+        else:
+            self.outcomes[name] = outcome
 
     @property
     def unsettled(self) -> set[str]:

@@ -348,6 +348,67 @@ def test_a_throttled_letter_rests_the_transport_and_uses_up_no_try() -> None:
     assert len(scene.provider.got) == 3
 
 
+def test_the_trouble_of_one_connection_does_not_rest_the_transport() -> None:
+    """A local throttle delays its own letter and uses up no try; the others leave at once."""
+    local = Deferred("421", "closing", 3600.0, throttle=True, local=True)
+    answers = iter([local])
+    scene = Scene(people=5, provider=Provider(answer=lambda _parcel: next(answers, ANSWERED)))
+    scene.play(until=lambda: scene.states().get(JobState.SENT) == 4)
+    assert scene.states() == {JobState.SENT: 4, JobState.SCHEDULED: 1}
+    assert [job.tries for job in scene.jobs()] == [0] * 5
+
+
+def test_what_several_connections_hear_at_once_is_one_not_now() -> None:
+    """Four connections that are told to wait rest the transport as long as one would."""
+    answers = iter([Deferred("450", "too fast", 0.01, throttle=True)] * 4)
+    provider = Provider(answer=lambda _parcel: next(answers, ANSWERED), latency=0.01)
+    scene = Scene(people=4, connections=4, provider=provider)
+    scene.play(seconds=1.4)  # 0.5 s; four rests one after the other would be 4 s
+    assert scene.states() == {JobState.SENT: 4}
+
+
+def test_a_connection_is_opened_for_letters_that_no_open_one_waits_for() -> None:
+    """One letter opens one connection; the next one goes to the connection that waits, and opens none."""
+
+    class Slow(Provider):
+        opened = 0
+
+        async def _lane(self, feed: Feed) -> None:
+            while await feed.wanted():
+                self.opened += 1
+                while (parcel := await feed.take()) is not None:
+                    if feed.wire(parcel):
+                        self.got.append(parcel.recipient)
+                        feed.settle(parcel, ANSWERED)
+
+    scene = Scene(people=12, connections=8, pacer=Pacer(20, 0.0), provider=Slow())
+    scene.play()
+    assert scene.states() == {JobState.SENT: 12}
+    assert scene.provider.opened <= 2  # type: ignore[attr-defined]
+
+
+def test_a_letter_that_reaches_a_connection_as_it_ends_goes_back() -> None:
+    """Who stops waiting takes no letter along, even when it was handed out in the same moment."""
+
+    class Fickle(Provider):
+        async def _lane(self, feed: Feed) -> None:
+            for _ in range(20):
+                waiting = asyncio.create_task(feed.take())
+                await asyncio.sleep(0)
+                waiting.cancel()
+                await asyncio.wait({waiting})
+                if not waiting.cancelled() and (parcel := waiting.result()) is not None and feed.wire(parcel):
+                    self.got.append(parcel.recipient)
+                    feed.settle(parcel, ANSWERED)
+                await asyncio.sleep(0.001)
+            await super()._lane(feed)
+
+    scene = Scene(people=30, connections=3, provider=Fickle())
+    scene.play()
+    assert scene.states() == {JobState.SENT: 30}
+    assert len(scene.provider.got) == 30
+
+
 def test_a_lost_reply_is_in_doubt_by_the_workers_own_word() -> None:
     scene = Scene(people=1, provider=Provider(answer=lambda _parcel: InDoubt("no answer")))
     scene.play(until=lambda: JobState.IN_DOUBT in scene.states())

@@ -27,6 +27,8 @@ class Deferred:
     ``throttle`` means that the trouble is not this letter's (rate, quota, connection, pause of the
     account): no try is used up, and the whole transport rests for ``retry_after`` seconds.
     ``retry_after=None`` leaves the time to the retry policy.
+    ``local`` limits a throttle to this letter and the connection that met it: the letter waits and uses up
+    no try, and the transport goes on.
     ``hold`` means that the provider refuses the sender itself, its account or its configuration: every
     other letter would be refused too, so the sender is held with this reason until it may be tried again.
     A letter that meets a hold is throttled.
@@ -37,6 +39,7 @@ class Deferred:
     retry_after: float | None = None
     throttle: bool = False
     hold: bool = False
+    local: bool = False
 
 
 @dataclass(frozen=True, slots=True)

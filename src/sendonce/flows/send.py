@@ -128,6 +128,7 @@ class Sender:
         self._taken = 0
         self._outcomes: list[Settlement] = []
         self._waiters: deque[asyncio.Future[Parcel | None]] = deque()
+        self._openers: deque[asyncio.Future[bool]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._books_due = asyncio.Event()
         self._rate = SendRate(connections)
@@ -213,7 +214,26 @@ class Sender:
         waiter: asyncio.Future[Parcel | None] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         self._pump()
-        return await waiter
+        try:
+            return await waiter
+        except asyncio.CancelledError:
+            self._forget(waiter)
+            raise
+
+    def _forget(self, waiter: asyncio.Future[Parcel | None]) -> None:
+        """The connection ended while it waited. A parcel that reached it in the same moment goes back."""
+        if waiter in self._waiters:
+            self._waiters.remove(waiter)
+        if not waiter.cancelled() and (parcel := waiter.result()) is not None:
+            self._take_back(parcel, RELEASED)
+
+    async def wanted(self) -> bool:
+        if self._closing:
+            return False
+        opener: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._openers.append(opener)
+        self._pump()
+        return await opener
 
     def take_nowait(self) -> Parcel | None:
         while self._ready and not self._closing:
@@ -291,16 +311,17 @@ class Sender:
         refuses the sender has it held."""
         if self._holding.pending:
             self._give_back_ready()
-        elif isinstance(outcome, Deferred) and outcome.throttle and outcome.retry_after != 0:
-            self._throttles = min(self._throttles + 1, 6)
+        elif not isinstance(outcome, Deferred) or not outcome.throttle:
+            self._throttles = 0
+        elif outcome.retry_after != 0 and not outcome.local:
+            if now >= self._throttled[1]:  # what several connections hear at once is one "not now"
+                self._throttles = min(self._throttles + 1, 6)
             rest = outcome.retry_after if outcome.retry_after is not None else 1.0
             until = now + max(rest, min(0.25 * 2.0**self._throttles, 10.0))
             self._pacer.hold(until)
             self._throttled = (outcome.reason, until)
             self._give_back_if_held(now)
             log.warning("held back", extra={"fields": {"code": outcome.code, "reason": outcome.reason}})
-        else:
-            self._throttles = 0
 
     def _give_back_if_held(self, now: float) -> None:
         """Jobs that would only grow stale here may be sent by somebody else, or be cancelled."""
@@ -326,9 +347,24 @@ class Sender:
                 self._take_back(parcel, RELEASED)
         now = time.monotonic()
         self._give_back_if_held(now)
-        if self._waiters and self._ready and self._timer is None:
-            delay = self._wait(now)
+        delay = self._wait(now) if self._ready else 0.0
+        if self._openers and not self._waiters:
+            delay = self._call_openers(delay)
+        if self._ready and (self._waiters or (self._openers and delay > 0)) and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(delay, self._on_timer)
+
+    def _call_openers(self, delay: float) -> float:
+        """No connection waits: have one opened per letter that may leave now; seconds until the next look."""
+        rate = self._pacer.rate
+        spare = (
+            len(self._openers) if self._closing else min(len(self._ready), 1 if rate else self._batch_size)
+        )
+        while self._openers and spare > 0 and delay <= 0:
+            opener = self._openers.popleft()
+            if not opener.done():
+                opener.set_result(not self._closing)
+                spare -= 1
+        return delay if delay > 0 or not rate else 1.0 / rate
 
     def _on_timer(self) -> None:
         self._timer = None

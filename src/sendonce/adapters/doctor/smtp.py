@@ -16,8 +16,6 @@ from sendonce.domain.parcels import Parcel
 from sendonce.ports import Transport
 
 _WITHIN = 8.0
-# The transport's word for a session that took long to open: too long for a claim, not for us.
-_SLOW = "late"
 _FIXES = {
     "connect": "Check SMTP_HOST and SMTP_PORT, and whether a firewall lets this machine out to that port.",
     "starttls": "Set SMTP_SECURITY=tls and SMTP_PORT=465 if your provider offers that.",
@@ -43,7 +41,7 @@ class SmtpProbe:
         except TimeoutError:
             what = f"{self._where} did not finish its greeting and sign-in within {_WITHIN:g} seconds."
             return [stop(self.name, what, _FIXES["connect"])]
-        if isinstance(feed.outcome, Deferred) and feed.outcome.code != _SLOW:
+        if isinstance(feed.outcome, Deferred):
             fix = _FIXES.get(feed.outcome.code, "Ask your mail provider what its words mean.")
             return [stop(self.name, f"{self._where} gives no session: {feed.outcome.reason}.", fix)]
         return [ok(self.name, f"{self._where} opens a session and takes the sign-in.")]
@@ -65,6 +63,9 @@ class _OneThatNeverLeaves:
                 taken=0.0,
             )
         ]
+
+    async def wanted(self) -> bool:
+        return bool(self._waiting)
 
     async def take(self) -> Parcel | None:
         return self.take_nowait()

@@ -1,8 +1,9 @@
 """The SMTP transport: letters leave through one submission server, over a few kept connections.
 
-A lane takes a parcel, opens a connection when it has none, and keeps it for up to
-``messages_per_connection`` letters. ``smtp_protocol`` moves the letters; here is what surrounds it:
-settings, the way into a session (TCP, TLS, EHLO, AUTH) and the lanes.
+Each lane is one connection's worth of work. It opens a connection when there are letters that no open
+connection takes, and takes letters only when it is ready: none grows old while a server delays its greeting.
+``smtp_protocol`` moves the letters, ``smtp_limits`` knows how many connections the server grants. Here is
+what surrounds them: settings, the way into a session (TCP, TLS, EHLO, AUTH) and the lanes.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ from pathlib import Path
 from typing import Literal
 
 from sendonce.adapters.transports.smtp_auth import Credentials, authenticate
-from sendonce.adapters.transports.smtp_protocol import CANCELLED, LEAVE_WITHIN, Limits, Pace, SmtpSession
+from sendonce.adapters.transports.smtp_limits import Habits, Slots
+from sendonce.adapters.transports.smtp_protocol import CANCELLED, LEAVE_WITHIN, Limits, SmtpSession
 from sendonce.adapters.transports.smtp_replies import (
-    REST_AFTER_DENIED,
     REST_AFTER_TLS_TROUBLE,
     REST_AFTER_UNREACHABLE,
     Reply,
     SessionFailed,
     denial,
+    hold,
     read_features,
     tidy,
     trouble,
@@ -37,9 +39,6 @@ from sendonce.ports import Feed
 # of the kernel for the quarter of an hour that Linux allows by default.
 TCP_USER_TIMEOUT_MS = 30_000
 
-# The connection stands now, and the next parcel finds it open.
-_LATE = trouble("late", "the connection took so long to open that the claim may be stale", 0.0)
-
 
 @dataclass(frozen=True, slots=True)
 class SmtpSettings:
@@ -48,8 +47,7 @@ class SmtpSettings:
     ``security="starttls"`` is a demand: without it the session ends before anything is told.
     ``final_dot_timeout`` is the ten minutes of RFC 5321 §4.5.3.2.6: servers scan a letter before they
     answer for it, and to give up early makes a letter that was taken a doubt that a person must settle.
-    ``patience`` is how long a letter may wait for a connection or behind another one before its claim
-    is too old to be sent on.
+    ``patience`` is how long a letter may wait behind another one before its claim is too old to be sent on.
     """
 
     host: str
@@ -98,7 +96,6 @@ class SmtpSettings:
             final_dot=self.final_dot_timeout,
             idle=self.idle_timeout,
             patience=self.patience,
-            letters=self.messages_per_connection,
         )
 
 
@@ -113,16 +110,24 @@ class SmtpTransport:
     name = "smtp"
 
     def __init__(self, settings: SmtpSettings) -> None:
-        self._door = _Door(settings)
+        self._habits = Habits(settings.messages_per_connection)
+        self._door = _Door(settings, self._habits)
 
     async def carry(self, feed: Feed, connections: int) -> None:
-        lanes = [asyncio.create_task(_Lane(self._door, feed).run()) for _ in range(connections)]
+        slots = Slots(connections, self._habits)
+        lanes = [_Lane(self._door, feed, slots) for _ in range(connections)]
+        work = [lane.start() for lane in lanes]
         try:
-            await asyncio.gather(*lanes)
-        finally:
+            await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
+            # The work is over: who waits for a connection has no use for it any more.
             for lane in lanes:
-                lane.cancel()
-            await asyncio.gather(*lanes, return_exceptions=True)
+                lane.dismiss()
+            await asyncio.gather(*work)
+        finally:
+            slots.stop()
+            for task in work:
+                task.cancel()
+            await asyncio.gather(*work, return_exceptions=True)
 
     async def quota(self) -> Quota | None:
         return None
@@ -134,66 +139,115 @@ class SmtpTransport:
 class _Lane:
     """One connection's worth of work."""
 
-    def __init__(self, door: _Door, feed: Feed) -> None:
+    def __init__(self, door: _Door, feed: Feed, slots: Slots) -> None:
         self._door = door
         self._feed = feed
-        self._session: SmtpSession | None = None
+        self._slots = slots
+        self._task: asyncio.Task[None]
+        self._connected = False
+        self._waiting = False  # for a parcel, with a session that may end meanwhile
+        self._dismissed = False
 
-    async def run(self) -> None:
-        try:
-            while (parcel := await self._feed.take()) is not None:
-                await self._deliver(parcel)
-                await self._retire_if_worn()
-        finally:
-            await self._part()
+    def start(self) -> asyncio.Task[None]:
+        self._task = asyncio.create_task(self._run())
+        return self._task
 
-    async def _deliver(self, parcel: Parcel) -> None:
-        """Send the parcel and what follows it. A kept connection that proves dead is replaced once."""
-        waiting: Parcel | None = parcel
+    def dismiss(self) -> None:
+        """End a lane that has no session, and so no letters."""
+        if not self._connected:
+            self._dismissed = True
+            self._task.cancel()
+
+    async def _run(self) -> None:
         try:
-            while waiting is not None:
-                session = await self._connected()
-                sending, waiting = waiting, None
-                await session.carry(sending)
-                waiting, session.unsent = session.unsent, None
-        except SessionFailed as exc:
-            if waiting is not None:
-                self._feed.settle(waiting, exc.outcome)
+            while await self._enter():
+                try:
+                    session = await self._slots.scouted(self._open)
+                    if session is not None:
+                        await self._serve(session)
+                finally:
+                    self._slots.leave()
         except asyncio.CancelledError:
-            if waiting is not None:
-                self._feed.settle(waiting, CANCELLED)
-            raise
+            if not self._dismissed:
+                raise
 
-    async def _connected(self) -> SmtpSession:
-        if self._session is not None and self._session.usable:
-            return self._session
-        clock = asyncio.get_running_loop().time
-        started = clock()
-        self._session = None
-        self._session = await self._door.open(self._feed)
-        if clock() - started > self._door.settings.patience:
-            raise SessionFailed(_LATE)
-        return self._session
+    async def _enter(self) -> bool:
+        """Wait for room on the server and for letters; False when the work is over."""
+        await self._slots.enter()
+        wanted = False
+        try:
+            wanted = await self._feed.wanted()
+        finally:
+            if not wanted:
+                self._slots.leave()
+        return wanted
 
-    async def _retire_if_worn(self) -> None:
-        if self._session is not None and not self._session.usable:
-            await self._part()
+    async def _open(self) -> SmtpSession | None:
+        """A session, or None when the server gave none: then a letter tells so, unless others get through."""
+        try:
+            session = await self._door.open(self._feed)
+        except SessionFailed as exc:
+            if self._slots.others_open:
+                await asyncio.sleep(self._slots.refused())
+            else:
+                await self._tell(exc.outcome)
+            return None
+        self._connected = True
+        self._slots.opened(asyncio.get_running_loop().time())
+        return session
 
-    async def _part(self) -> None:
-        """QUIT, and see the connection closed: a cancelled lane waits for it no less."""
-        session, self._session = self._session, None
-        if session is not None:
-            session.leave()
-            await asyncio.wait({session.closed}, timeout=2 * LEAVE_WITHIN)
+    async def _tell(self, failure: Deferred) -> None:
+        """Rest the transport: the engine learns of trouble from the outcome of a letter."""
+        parcel = await self._feed.take()
+        if parcel is not None:
+            self._feed.settle(parcel, failure)
+
+    async def _serve(self, session: SmtpSession) -> None:
+        """Carry letters until the session ends or is worn out."""
+        session.when_over = self._stop_waiting
+        try:
+            while session.usable and (parcel := await self._next()) is not None:
+                await session.carry(parcel)
+        finally:
+            self._connected = False
+            self._slots.closed()
+            await _part(session)
+        if session.unwelcome:
+            await asyncio.sleep(self._slots.refused())
+        if session.untold is not None:
+            await self._tell(session.untold)
+
+    async def _next(self) -> Parcel | None:
+        """The next parcel; None when there is none any more, or when the session ended before it came."""
+        self._waiting = True
+        try:
+            return await self._feed.take()
+        except asyncio.CancelledError:
+            if self._waiting or self._task.uncancel() > 0:
+                raise
+            return None
+        finally:
+            self._waiting = False
+
+    def _stop_waiting(self) -> None:
+        if self._waiting:
+            self._waiting = False
+            self._task.cancel()
+
+
+async def _part(session: SmtpSession) -> None:
+    """QUIT, and see the connection closed: a cancelled lane waits for it no less."""
+    session.leave()
+    await asyncio.wait({session.closed}, timeout=2 * LEAVE_WITHIN)
 
 
 class _Door:
     """The way into a session with the server."""
 
-    def __init__(self, settings: SmtpSettings) -> None:
+    def __init__(self, settings: SmtpSettings, habits: Habits) -> None:
         self.settings = settings
         self._context = None if settings.security == "plain" else _tls_context(settings)
-        self._pace = Pace()
+        self._habits = habits
 
     async def open(self, feed: Feed) -> SmtpSession:
         """A session that is ready for letters. Raises SessionFailed."""
@@ -213,7 +267,7 @@ class _Door:
         try:
             async with asyncio.timeout(settings.connect_timeout):
                 transport, session = await asyncio.get_running_loop().create_connection(
-                    lambda: SmtpSession(feed, settings.limits, self._pace),
+                    lambda: SmtpSession(feed, settings.limits, self._habits),
                     settings.host,
                     settings.port,
                     ssl=implicit,
@@ -248,7 +302,7 @@ class _Door:
                 "Use TLS on port 465 if the server has it; if it used to offer STARTTLS, somebody may be "
                 "stripping it on the way"
             )
-            raise SessionFailed(trouble("starttls", reason, REST_AFTER_DENIED))
+            raise SessionFailed(hold("starttls", reason))
         _expect(220, await session.exchange(b"STARTTLS"), "STARTTLS")
         await session.start_tls(self._context, self.settings.host, self.settings.connect_timeout)
 

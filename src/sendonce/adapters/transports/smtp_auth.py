@@ -10,13 +10,7 @@ from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from sendonce.adapters.transports.smtp_replies import (
-    REST_AFTER_DENIED,
-    Reply,
-    SessionFailed,
-    denial,
-    trouble,
-)
+from sendonce.adapters.transports.smtp_replies import Reply, SessionFailed, denial, hold
 
 Exchange = Callable[[bytes], Awaitable[Reply]]
 
@@ -60,7 +54,7 @@ def _choose(offered: frozenset[str], credentials: Credentials) -> str:
             return mechanism
     names = " ".join(sorted(offered))[:200] or "no AUTH at all"
     reason = f"the server offers {names}; these credentials need {' or '.join(usable)}"
-    raise SessionFailed(trouble("auth", reason, REST_AFTER_DENIED))
+    raise SessionFailed(hold("auth", reason))
 
 
 def _responses(mechanism: str, credentials: Credentials) -> list[bytes]:

@@ -27,9 +27,14 @@ def local_refusal(parcel: Parcel, features: Features) -> Refused | None:
     return None
 
 
+def speaks_ascii(parcel: Parcel) -> bool:
+    """Whether both addresses are plain; others need SMTPUTF8 as a parameter of MAIL."""
+    return parcel.sender.isascii() and parcel.recipient.isascii()
+
+
 def envelope_lines(parcel: Parcel) -> tuple[bytes, bytes]:
     """MAIL and RCPT. The content is 7-bit, so there is no BODY parameter."""
-    utf8 = "" if parcel.sender.isascii() and parcel.recipient.isascii() else " SMTPUTF8"
+    utf8 = "" if speaks_ascii(parcel) else " SMTPUTF8"
     return f"MAIL FROM:<{parcel.sender}>{utf8}\r\n".encode(), f"RCPT TO:<{parcel.recipient}>\r\n".encode()
 
 

@@ -30,6 +30,10 @@ to answer with a lone dot, and so we do: no recipient stands, so nothing is deli
 lives on. To hang up would cost a TLS handshake and a login for each dead address of a list. If the
 server did accept the recipient (after it refused MAIL, say), the dot would deliver an empty letter:
 then the session is dropped.
+
+A letter refused at its dot should end its transaction (RFC 5321 §4.1.1.4). Some servers keep it open, with
+its recipients, and answer 503 to the next MAIL. So RSET comes before that MAIL; where the MAIL was already
+on its way, its letter is sent again behind a RSET, and from then on RSET goes along.
 """
 
 from __future__ import annotations
@@ -41,7 +45,8 @@ from dataclasses import dataclass
 from ssl import SSLContext
 from typing import cast
 
-from sendonce.adapters.transports.smtp_letter import body_lines, envelope_lines, local_refusal
+from sendonce.adapters.transports.smtp_letter import body_lines, envelope_lines, local_refusal, speaks_ascii
+from sendonce.adapters.transports.smtp_limits import Habits
 from sendonce.adapters.transports.smtp_replies import (
     REST_AFTER_LOSS,
     Features,
@@ -49,24 +54,28 @@ from sendonce.adapters.transports.smtp_replies import (
     Reply,
     ReplyReader,
     SessionFailed,
+    Stage,
     acceptance,
+    ends_session,
     rejection,
     tidy,
     trouble,
+    untouched,
 )
-from sendonce.domain.outcomes import Deferred, InDoubt, Outcome
+from sendonce.domain.outcomes import Deferred, InDoubt, Refused
 from sendonce.domain.parcels import Parcel
 from sendonce.ports import Feed
 
 LEAVE_WITHIN = 2.0
 CANCELLED = trouble("cancelled", "the work was stopped", 0.0)
+GIVEN_BACK = trouble("given-back", "the letter may not leave any more", 0.0)
 
 _RSET, _DATA = b"RSET\r\n", b"DATA\r\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds to wait for a reply to a command, to the final dot, and for work; letters a connection.
+    """Seconds to wait for a reply to a command, to the final dot, and for work.
 
     A letter that waits behind a slow one outlives its claim and has to be given back, and with DATA
     open that costs the connection. So the next envelope is sent ahead only to a server that answers
@@ -77,14 +86,6 @@ class Limits:
     final_dot: float
     idle: float
     patience: float
-    letters: int
-
-
-@dataclass(slots=True)
-class Pace:
-    """How quick the server was with its last letter. All sessions with it share one."""
-
-    quick: bool = False
 
 
 class SmtpSession(asyncio.Protocol):
@@ -93,13 +94,15 @@ class SmtpSession(asyncio.Protocol):
     Letters move in the callbacks of the protocol; a coroutine wakes only when the feed has nothing ready.
     """
 
-    def __init__(self, feed: Feed, limits: Limits, pace: Pace) -> None:
+    def __init__(self, feed: Feed, limits: Limits, habits: Habits) -> None:
         self.features = Features()
-        self.unsent: Parcel | None = None  # came back from a connection that had died while idle
+        self.untold: Deferred | None = None  # why it ended, where no letter was settled with it
+        self.unwelcome = False  # it was closed before it took a letter, while other sessions were open
+        self.when_over: Callable[[], None] = _nothing
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._feed = feed
         self._limits = limits
-        self._pace = pace
+        self._habits = habits
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._reader = ReplyReader()
@@ -108,15 +111,18 @@ class SmtpSession(asyncio.Protocol):
         self._turn: asyncio.Future[None] | None = None
         self._current: Parcel | None = None
         self._ahead: Parcel | None = None
+        self._again: Parcel | None = None  # its MAIL fell into the transaction of a refused letter
         self._on_wire = False
         self._unproven = False  # reused after a rest, and no reply has shown yet that it is alive
         self._needs_reset = False
+        self._behind_refusal = False
         self._over = False
         self._letters = 0
+        self._accepted = 0
         self._written_at = 0.0
         self._deadline = 0.0
         self._alarm: asyncio.TimerHandle | None = None
-        self._envelope_replies = (self._on_command, self._on_rcpt, self._on_data)
+        self._envelope_replies = (self._on_mail, self._on_rcpt, self._on_data)
         # The greeting may be here before anybody waits for it.
         self._answer: asyncio.Future[Reply] = self._loop.create_future()
         self._expected.append(self._answer.set_result)
@@ -125,7 +131,7 @@ class SmtpSession(asyncio.Protocol):
 
     @property
     def usable(self) -> bool:
-        return not self._over and self._letters < self._limits.letters
+        return not self._over and self._letters < self._habits.letters
 
     @property
     def address_literal(self) -> str:
@@ -161,7 +167,7 @@ class SmtpSession(asyncio.Protocol):
     async def carry(self, parcel: Parcel) -> None:
         """Send the parcel, and behind it whatever the feed has ready, until it has nothing.
 
-        Everything taken is settled on return, but for ``unsent``.
+        Everything taken is settled on return.
         """
         self._turn = self._loop.create_future()
         self._unproven = self._letters > 0
@@ -173,34 +179,34 @@ class SmtpSession(asyncio.Protocol):
             await self._turn
         except asyncio.CancelledError:
             self.drop(CANCELLED, "cancelled before the server replied to the letter")
-            if self.unsent is not None:
-                self._feed.settle(self.unsent, CANCELLED)
             raise
 
     def drop(self, deferral: Deferred, doubt: str) -> None:
         """Hang up, and settle what is in hand by how far it got."""
         if self._over:
             return
-        self._over = True
-        current, ahead, on_wire = self._current, self._ahead, self._on_wire
-        self._current = self._ahead = None
+        self._end()
+        current, on_wire, unharmed = self._current, self._on_wire, (self._ahead, self._again)
+        self._current = self._ahead = self._again = None
         self._on_wire = False
         self._hang_up()
         if current is not None and on_wire:
             self._feed.settle(current, InDoubt(doubt))
-        elif current is not None and self._unproven:
-            self.unsent = current
         elif current is not None:
             self._feed.settle(current, deferral)
-        if ahead is not None:
-            self._feed.settle(ahead, deferral)
+        for parcel in filter(None, unharmed):
+            self._feed.settle(parcel, untouched(deferral))
         self._wake(deferral)
+
+    def _end(self) -> None:
+        self._over = True
+        self.when_over()
 
     def leave(self) -> None:
         """Say QUIT; the answer, or two seconds, close the connection."""
         if self._over:
             return
-        self._over = True
+        self._end()
         self._write(b"QUIT\r\n")
         self._expected.append(self._on_quit)
         self._expect_within(LEAVE_WITHIN)
@@ -266,7 +272,10 @@ class SmtpSession(asyncio.Protocol):
             self._wake(None)
 
     def _take_ready(self) -> Parcel | None:
-        if self._letters >= self._limits.letters:
+        if self._again is not None:
+            again, self._again = self._again, None
+            return again
+        if self._letters >= self._habits.letters:
             return None
         while (parcel := self._feed.take_nowait()) is not None:
             if self._fits(parcel):
@@ -317,23 +326,33 @@ class SmtpSession(asyncio.Protocol):
         if reply.positive:
             self._step()
         else:
-            self.drop(trouble(str(reply.code), tidy(reply.text), REST_AFTER_LOSS), "")
+            self.drop(self._of_connection(trouble(str(reply.code), tidy(reply.text), REST_AFTER_LOSS)), "")
 
-    def _on_command(self, reply: Reply) -> None:
+    def _on_mail(self, reply: Reply) -> None:
+        behind_refusal, self._behind_refusal = self._behind_refusal, False
         if reply.positive:
             self._step()
+        elif behind_refusal and reply.out_of_order:
+            self._habits.keeps_transaction = True
+            self._again, self._current = self._current, None
+            self._needs_reset = True
         else:
-            self._reject(reply)
+            self._reject(reply, Stage.MAIL)
 
     def _on_rcpt(self, reply: Reply) -> None:
-        if self._current is not None:
-            self._on_command(reply)
+        if self._current is None:
+            if reply.positive:
+                self._lose("the server accepted a recipient after it had refused the sender")
         elif reply.positive:
-            self._lose("the server accepted a recipient after it had refused the sender")
+            self._step()
+        else:
+            self._reject(reply, Stage.RCPT)
 
     def _on_data(self, reply: Reply) -> None:
         if self._current is None:
-            if reply.code == 354:
+            if reply.code == 354 and self._again is not None:
+                self._lose("the server went on with a letter that it had refused")
+            elif reply.code == 354:
                 self._expected.append(self._on_lone_dot)
                 self._write(b".\r\n")
                 self._expect_within(self._limits.final_dot)
@@ -342,7 +361,7 @@ class SmtpSession(asyncio.Protocol):
         elif reply.code == 354:
             self._send_body(self._current)
         else:
-            self._reject(reply)
+            self._reject(reply, Stage.DATA)
 
     def _on_lone_dot(self, _reply: Reply) -> None:
         """The letter was settled when its recipient was refused; whatever this says, nothing was sent."""
@@ -355,14 +374,15 @@ class SmtpSession(asyncio.Protocol):
         if not self._feed.wire(parcel):
             # DATA is open, and the only end of it that delivers nothing is to hang up.
             self._current = None
-            self.drop(trouble("given-back", "", 0.0), "")
+            self.drop(GIVEN_BACK, "")
             return
         self._on_wire = True
         self._expected.append(self._on_dot)
         following = b""
-        if self.features.pipelining and self._pace.quick:
+        if self.features.pipelining and self._habits.quick:
             self._ahead = self._take_ready()
             if self._ahead is not None:
+                self._needs_reset = self._habits.keeps_transaction
                 following = self._envelope(self._ahead)
         self._write(b"".join((*body_lines(parcel), following)))
         self._expect_within(self._limits.final_dot)
@@ -372,14 +392,19 @@ class SmtpSession(asyncio.Protocol):
         if not reply.positive and not reply.negative:
             self._lose(f"the server answered a letter with {reply.code}")
             return
-        self._pace.quick = self._loop.time() - self._written_at < self._limits.patience
+        self._habits.quick = self._loop.time() - self._written_at < self._limits.patience
         self._current, self._ahead = self._ahead, None
         self._on_wire = False
-        outcome = acceptance(reply) if reply.positive else rejection(reply)
-        self._feed.settle(parcel, outcome)
-        if _ends_session(outcome):
-            self.drop(cast(Deferred, outcome), "")
-        elif self._current is None:
+        if reply.positive:
+            self._accepted += 1
+            self._habits.accepted += 1
+            self._feed.settle(parcel, acceptance(reply))
+        elif self._refuse(parcel, reply, Stage.DOT):
+            return
+        else:
+            self._behind_refusal = self._current is not None and not self._habits.keeps_transaction
+            self._needs_reset = self._current is None
+        if self._current is None:
             self._go_on()
         else:
             self._expect_within(self._limits.command)
@@ -389,39 +414,73 @@ class SmtpSession(asyncio.Protocol):
             self._transport.close()
             self._expect_within(LEAVE_WITHIN)  # a TLS peer may keep its half open
 
-    def _reject(self, reply: Reply) -> None:
+    def _reject(self, reply: Reply, stage: Stage) -> None:
         """The envelope was refused. Replies to what was pipelined behind it are still to come."""
         if not reply.negative:
             self._lose(f"the server answered a command with {reply.code}")
             return
-        outcome = rejection(reply)
-        if _ends_session(outcome):
-            self.drop(cast(Deferred, outcome), "")
-            return
         parcel, self._current = cast(Parcel, self._current), None
+        if stage is Stage.MAIL and not speaks_ascii(parcel):
+            stage = Stage.RCPT  # this MAIL had a parameter of its own
+        self._held.clear()
+        if self._refuse(parcel, reply, stage):
+            return
         self._unproven = False
         self._needs_reset = True
-        self._held.clear()
-        self._feed.settle(parcel, outcome)
         if not self._expected:
             self._go_on()
         else:
             self._expect_within(self._limits.command)
 
+    def _refuse(self, parcel: Parcel, reply: Reply, stage: Stage) -> bool:
+        """Settle a letter that was turned down; whether that ends the session."""
+        outcome: Refused | Deferred = rejection(reply, stage)
+        over = ends_session(outcome)
+        if isinstance(outcome, Deferred) and outcome.throttle and not outcome.hold:
+            if stage is not Stage.MAIL:
+                outcome = self._habits.weigh(parcel.job_id, outcome)
+            elif over:
+                outcome = self._of_connection(outcome)
+        self._feed.settle(parcel, outcome)
+        if over:
+            self.drop(untouched(cast(Deferred, outcome)), "")
+        return over
+
+    def _of_connection(self, cause: Deferred) -> Deferred:
+        """The server closes this connection. Where it took letters here, or others are open, that is all;
+        how many letters it took first may be its limit."""
+        if self._accepted and not self._unproven:
+            self._habits.cut_off(self._letters - 1, self._loop.time())
+        self.unwelcome = not self._accepted and self._habits.open > 1
+        return untouched(cause) if self._accepted or self.unwelcome else cause
+
     # -- the end --------------------------------------------------------------------------------
 
     def _lose(self, what: str) -> None:
         """The connection can be trusted no more: what is on the wire is in doubt, the rest never left."""
+        if self._over:
+            return
         reason = tidy(what.encode("ascii", "replace"))
         try:
-            self.drop(trouble("lost", reason, REST_AFTER_LOSS), f"{reason}, after the letter had left")
+            self.drop(
+                self._loss(trouble("lost", reason, REST_AFTER_LOSS)), f"{reason}, after the letter had left"
+            )
         except Exception as exc:  # noqa: BLE001 - as in data_received
             self._crash(exc)
 
+    def _loss(self, cause: Deferred) -> Deferred:
+        if self._on_wire:
+            self.untold = cause if self._habits.again() else None
+        elif self._current is not None and not self._unproven:
+            return self._habits.weigh(self._current.job_id, cause)
+        elif self._current is not None:
+            return untouched(cause)  # the connection had died while it was idle
+        return cause
+
     def _crash(self, exc: Exception) -> None:
         """The feed failed. The journal has what is on the wire; the lane raises."""
-        self._over = True
-        self._current = self._ahead = None
+        self._end()
+        self._current = self._ahead = self._again = None
         self._hang_up()
         if self._turn is not None and not self._turn.done():
             self._turn.set_exception(exc)
@@ -444,5 +503,5 @@ class SmtpSession(asyncio.Protocol):
         cast(asyncio.Transport, self._transport).write(data)
 
 
-def _ends_session(outcome: Outcome) -> bool:
-    return isinstance(outcome, Deferred) and outcome.throttle
+def _nothing() -> None:
+    """Nobody waits for the end of this session."""

@@ -7,10 +7,11 @@ Everything here is hostile input. A reply line may have 2 KB and a reply 100 lin
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
 from typing import NamedTuple
 
-from sendonce.domain.outcomes import Accepted, Deferred, Refused
+from sendonce.domain.outcomes import Accepted, Deferred, Outcome, Refused
 
 MAX_LINE = 2048
 MAX_LINES = 100
@@ -24,15 +25,23 @@ REST_AFTER_BUSY = 60.0
 REST_AFTER_TLS_TROUBLE = 300.0
 REST_AFTER_DENIED = 600.0
 
-# 421 ends the session (RFC 5321 §3.8). In mid-session it is often no more than a limit of letters a
+# 421 ends the session (RFC 5321 §3.8). In mid-session it is often no more than a limit of letters per
 # connection, so the rest is short; a server in real trouble says it again as its greeting.
 _CLOSING = 421
 # A temporary authentication or TLS failure (RFC 4954, RFC 3207); Amazon SES says it for "maximum
 # sending rate exceeded".
 _BUSY = 454
-# The session is at fault, not the letter: authentication required, failed or too weak (RFC 4954 §6).
-# 503 is here because servers also answer "503 send AUTH first" to MAIL.
-_DENIED = frozenset({503, 530, 534, 535, 538})
+# Authentication required, or too weak (RFC 4954 §6), or commands out of order. Said to RCPT, DATA or the dot
+# while other letters pass, it may be about this letter.
+_DENIED = frozenset({503, 530, 534, 538})
+_WRONG_PASSWORD = 535
+_ENDING = frozenset(str(code) for code in (_CLOSING, *_DENIED))
+
+# Enhanced status codes (RFC 3463) that blame the sender, whichever command they answer: a bad sender address
+# (Postfix says so to RCPT), Gmail's daily limit, Exchange's "no permission to send as this sender".
+_SENDERS_STATUS = re.compile(rb"\s*[45]\.(?:1\.[78]|4\.5|7\.60)\b").match
+# Said without a status of its own by Postfix (a sender that is not the account's) and by Amazon SES.
+_SENDERS_WORDS = re.compile(rb"sender address rejected|email address is not verified", re.IGNORECASE).search
 
 # Nearly every reply: one line, and well formed. What this does not match is read with care.
 _PLAIN_REPLY = re.compile(rb"([2-5][0-9][0-9]) ([^\r\n]{0,1000})\r\n").match
@@ -53,6 +62,10 @@ class Reply(NamedTuple):
     @property
     def negative(self) -> bool:
         return self.code >= 400
+
+    @property
+    def out_of_order(self) -> bool:
+        return self.code == 503
 
 
 class GarbledReply(Exception):
@@ -140,18 +153,45 @@ def acceptance(reply: Reply) -> Accepted:
     return Accepted(tidy(reply.text, MESSAGE_ID_LENGTH))
 
 
-def rejection(reply: Reply) -> Refused | Deferred:
-    """What a 4xx or 5xx to MAIL, RCPT, DATA or the final dot means for the letter."""
+class Stage(Enum):
+    """What a reply answers, once a letter is under way."""
+
+    MAIL = "MAIL"
+    RCPT = "RCPT"
+    DATA = "DATA"
+    DOT = "the letter"
+
+
+def rejection(reply: Reply, stage: Stage) -> Refused | Deferred:
+    """What a 4xx or 5xx means. MAIL names only the sender, so what it gets is the sender's."""
     code, reason = str(reply.code), tidy(reply.text)
     if reply.code == _CLOSING:
         return trouble(code, reason, REST_AFTER_LOSS)
+    if stage is Stage.MAIL or _blames_sender(reply):
+        return _senders_fault(reply, reason)
     if reply.code == _BUSY:
         return trouble(code, reason, REST_AFTER_BUSY)
     if reply.code in _DENIED:
         return trouble(code, reason, REST_AFTER_DENIED)
-    if reply.code < 500:
-        return Deferred(code, reason)
-    return Refused(code, reason)
+    return Refused(code, reason) if reply.code >= 500 else Deferred(code, reason)
+
+
+def _blames_sender(reply: Reply) -> bool:
+    text = reply.text
+    return reply.code == _WRONG_PASSWORD or bool(_SENDERS_STATUS(text) or _SENDERS_WORDS(text))
+
+
+def _senders_fault(reply: Reply, reason: str) -> Deferred:
+    if reply.code >= 500:
+        return hold(str(reply.code), reason)
+    return trouble(str(reply.code), reason, REST_AFTER_BUSY if reply.code == _BUSY else REST_AFTER_LOSS)
+
+
+def ends_session(outcome: Outcome) -> bool:
+    """Whether the session is of no more use: it is closing, or in a state that we do not understand."""
+    if not isinstance(outcome, Deferred):
+        return False
+    return outcome.hold or outcome.code in _ENDING
 
 
 def trouble(code: str, reason: str, rest: float) -> Deferred:
@@ -159,10 +199,22 @@ def trouble(code: str, reason: str, rest: float) -> Deferred:
     return Deferred(code, reason, retry_after=rest, throttle=True)
 
 
+def hold(code: str, reason: str, rest: float = REST_AFTER_DENIED) -> Deferred:
+    """The sender, the account or the settings are refused: a person has to act."""
+    return Deferred(code, reason, retry_after=rest, throttle=True, hold=True)
+
+
+def untouched(cause: Deferred) -> Deferred:
+    """For a letter that came to nothing through no fault of its own: it may leave again at once."""
+    return replace(cause, retry_after=0.0, throttle=True, hold=False, local=True)
+
+
 def denial(reply: Reply, during: str) -> Deferred:
     """A server that turns the session down, before any letter came into play."""
-    rest = REST_AFTER_DENIED if reply.code >= 500 else REST_AFTER_BUSY
-    return trouble(str(reply.code), f"{during}: {reply.code} {tidy(reply.text)}".rstrip(), rest)
+    reason = f"{during}: {reply.code} {tidy(reply.text)}".rstrip()
+    if reply.code >= 500:
+        return hold(str(reply.code), reason)
+    return trouble(str(reply.code), reason, REST_AFTER_BUSY)
 
 
 @dataclass(frozen=True, slots=True)
