@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import Any
 
-from sendonce.domain.letters import Letter
+import pytest
+
+from sendonce.domain.letters import Letter, MessageSettings
 from sendonce.domain.mailouts import MailoutStatus
+from sendonce.domain.subscribers import DEFAULT_TENANT
+from sendonce.errors import LedgerRolledBack, Refused
+from sendonce.flows.start_due import DueStarter
+from sendonce.flows.start_mailout import StartOrder, StartReport, start_mailout
 from tests.conformance.backdoor import pass_time
 from tests.conformance.stage import Stage
 
@@ -89,3 +97,98 @@ def test_a_page_that_is_too_early_waits(stage: Stage) -> None:
     assert mailouts.due() == []
     pass_time(stage.store, 301)
     assert [m.id for m in mailouts.due()] == [page]
+
+
+SETTINGS = MessageSettings(
+    "news@example.com", None, None, "Riga", "https://example.com", "example.com", b"secret"
+)
+
+
+def starter(stage: Stage) -> DueStarter:
+    return DueStarter(stage.store, lambda: SETTINGS)
+
+
+def scheduled(stage: Stage, recipients: int = 1, **kwargs: Any) -> str:
+    """A mailout that is due in an hour."""
+    stage.subscribe(range(recipients))
+    mailout_id = stage.new_mailout(**kwargs).id
+    assert stage.store.mailouts.schedule(mailout_id, stage.store.ledger.now() + timedelta(hours=1))
+    return mailout_id
+
+
+def test_the_clock_starts_it_for_whoever_is_there_then(stage: Stage) -> None:
+    """Not before its time; the audience is that of the time it starts at; a second look starts nothing."""
+    mailout_id = scheduled(stage, 1)
+    starter(stage).run()
+    assert stage.get(mailout_id).status == MailoutStatus.READY
+    stage.subscribe(range(3))
+    pass_time(stage.store, 3601)
+    for _ in range(2):
+        starter(stage).run()
+    assert stage.get(mailout_id).status == MailoutStatus.SENDING
+    stage.plan(mailout_id)
+    assert stage.store.jobs.books(mailout_id).planned == 3
+
+
+def test_many_clocks_start_it_once(shared_stage: Stage) -> None:
+    """Workers and schedulers look at the same moment: one start, and no refusal is written down."""
+    mailout_id = scheduled(shared_stage)
+    pass_time(shared_stage.store, 3601)
+    with ThreadPoolExecutor(6) as pool:
+        for done in [pool.submit(starter(shared_stage).run) for _ in range(6)]:
+            done.result()
+    mailout = shared_stage.get(mailout_id)
+    assert (mailout.status, mailout.reason) == (MailoutStatus.SENDING, None)
+
+
+def test_what_cannot_start_waits_for_a_person(stage: Stage) -> None:
+    """The reason is written down, and the clock does not try again and again."""
+    mailout_id = scheduled(stage, letter=Letter("Hi", "", "<p>{{ town }}</p>", "{{ town }}"))
+    pass_time(stage.store, 3601)
+    starter(stage).run()
+    mailout = stage.get(mailout_id)
+    assert (mailout.status, mailout.scheduled) == (MailoutStatus.READY, False)
+    assert mailout.reason is not None
+    assert "{{ town }} has no value for 1 active" in mailout.reason
+
+
+def test_days_too_late_is_not_sent(stage: Stage) -> None:
+    """Nobody ran a worker for more than a day: a morning's letter is not sent on another."""
+    mailout_id = scheduled(stage)
+    pass_time(stage.store, 3600 + 24 * 3600 + 60)
+    starter(stage).run()
+    mailout = stage.get(mailout_id)
+    assert (mailout.status, mailout.scheduled) == (MailoutStatus.READY, False)
+    assert mailout.reason is not None
+    assert "no worker ran within a day" in mailout.reason
+
+
+def test_a_halted_ledger_starts_nothing(stage: Stage) -> None:
+    """Its mailouts keep their time until somebody has looked."""
+    mailout_id = scheduled(stage)
+    pass_time(stage.store, 3601)
+    stage.store.ledger.halt("restored")
+    with pytest.raises(LedgerRolledBack):
+        starter(stage).run()
+    assert stage.get(mailout_id).scheduled
+
+
+def test_a_letters_own_time_is_honoured_until_it_is_overruled(stage: Stage) -> None:
+    """An order without a time schedules it, again and again; a time that has passed needs a word."""
+    stage.subscribe(range(1))
+    later = stage.store.ledger.now() + timedelta(hours=1)
+    mailout_id = stage.new_mailout(send_at=later).id
+
+    def order(**how: Any) -> StartReport:
+        return start_mailout(stage.store, lambda: SETTINGS, StartOrder(mailout_id, DEFAULT_TENANT, **how))
+
+    assert [order().waits_until for _ in range(2)] == [later, later]
+    assert order(send_at=later + timedelta(days=1)).status == "scheduled"
+    with pytest.raises(Refused, match="has passed"):
+        order(send_at=stage.store.ledger.now() - timedelta(minutes=1))
+    stage.store.mailouts.unschedule(mailout_id)
+    pass_time(stage.store, 2 * 86400)
+    with pytest.raises(Refused, match=r"own time, .* has passed"):
+        order()
+    assert order(at_once=True).status == "sending"
+    assert stage.get(mailout_id).status == MailoutStatus.SENDING

@@ -24,7 +24,7 @@ _COUNTS = (
 
 def mailout_view(mailout: Mailout, books: Books) -> dict[str, Any]:
     """A mailout and its books, as other programs read them."""
-    moments = {name: getattr(mailout, name) for name in ("created_at", "started_at", "sent_at")}
+    moments = {name: getattr(mailout, name) for name in ("created_at", "started_at", "sent_at", "send_at")}
     return {
         "id": mailout.id,
         "status": str(mailout.status),
@@ -35,5 +35,6 @@ def mailout_view(mailout: Mailout, books: Books) -> dict[str, Any]:
         "cancelled": mailout.cancelled,
         "phase": str(mailout.phase) if mailout.phase else None,
         "duplicates": books.duplicates,
+        "scheduled": mailout.scheduled,
         **{name: moment.isoformat() if moment else None for name, moment in moments.items()},
     }

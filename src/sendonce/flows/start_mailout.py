@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from sendonce.domain.letters import Letter, MessageSettings
 from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout
@@ -23,21 +24,35 @@ TEST_MARK = "[TEST] "
 
 @dataclass(frozen=True, slots=True)
 class StartOrder:
-    """Which mailout to start, and of whom: another tenant's is none at all. ``dry_run`` makes all the checks
-    and changes nothing; ``test_emails`` sends to these few only, and the mailout stays as it is."""
+    """Which mailout to start. Another tenant's mailout counts as not found.
+
+    ``dry_run`` makes all the checks and changes nothing; ``test_emails`` sends to these few only, and the
+    mailout stays as it is. ``send_at`` schedules it; without it the letter's own time holds, which
+    ``at_once`` overrules.
+    """
 
     mailout_id: str
     tenant_id: str
     dry_run: bool = False
     test_emails: tuple[str, ...] | None = None
+    send_at: datetime | None = None
+    at_once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class StartReport:
-    """``mailout`` is the one that sends: for a test, a mailout of its own."""
+    """``mailout`` is the one that sends: for a test, a mailout of its own.
+
+    ``waits_until`` is its time when it was scheduled and not started.
+    """
 
     mailout: Mailout
     planned: int
+    waits_until: datetime | None = None
+
+    @property
+    def status(self) -> str:
+        return "scheduled" if self.waits_until else "sending"
 
 
 def start_mailout(
@@ -62,9 +77,10 @@ def start_mailout(
         planned = _check(store, settings, mailout)
     except BadInput as exc:
         raise Unsendable(str(exc)) from exc
+    waits_until = _start_time(store, mailout, order)
     if not order.dry_run:
-        _start(store, mailout, planned)
-    return StartReport(mailout, planned)
+        _start(store, mailout, waits_until, planned)
+    return StartReport(mailout, planned, waits_until)
 
 
 def try_unread_page(store: Store, message_settings: Callable[[], MessageSettings], tenant_id: str) -> int:
@@ -129,10 +145,34 @@ def _check(store: Store, settings: MessageSettings, mailout: Mailout) -> int:
     return count_audience(store, mailout.tenant_id)
 
 
-def _start(store: Store, mailout: Mailout, planned: int) -> None:
-    if not store.mailouts.start(mailout.id):
+def _start_time(store: Store, mailout: Mailout, order: StartOrder) -> datetime | None:
+    """When to start, if not now. Raises Refused for a time that has passed."""
+    now = store.ledger.now()
+    if order.send_at is not None:
+        if order.send_at <= now:
+            raise Refused(f"{order.send_at.isoformat(sep=' ')} has passed: it is {now:%Y-%m-%d %H:%M} UTC.")
+        return order.send_at
+    # The time of a page stands on the page, which is read after the start.
+    if order.at_once or mailout.send_at is None or mailout.source_id is not None:
+        return None
+    if mailout.send_at > now:
+        return mailout.send_at
+    if mailout.scheduled:
+        return None
+    raise Refused(
+        f"The letter's own time, {mailout.send_at:%Y-%m-%d %H:%M} UTC, has passed. Say when to send it: "
+        f"sendonce mailout send {mailout.id} --now, or --at and a time."
+    )
+
+
+def _start(store: Store, mailout: Mailout, waits_until: datetime | None, planned: int) -> None:
+    if waits_until is None:
+        done, what = store.mailouts.start(mailout.id), "mailout started"
+    else:
+        done, what = store.mailouts.schedule(mailout.id, waits_until), "mailout scheduled"
+    if not done:
         raise _not_ready(store.mailouts.get(mailout.id) or mailout)
-    log.info("mailout started", extra={"fields": {"mailout": mailout.id, "planned": planned}})
+    log.info(what, extra={"fields": {"mailout": mailout.id, "planned": planned}})
 
 
 def _check_status(mailout: Mailout, order: StartOrder) -> None:

@@ -1,4 +1,4 @@
-"""The house duties beside sending: plan started mailouts, finish the done, see to the cancelled."""
+"""The house duties beside sending: start what is due, plan what is started, finish what is done."""
 
 from __future__ import annotations
 
@@ -18,15 +18,20 @@ class Steward:
     """``planner`` names this process in the planning lease.
 
     ``pause`` lets others write between chunks; True from it means that the process is about to end.
+    ``start_due`` starts the mailouts whose time has come.
     """
 
-    def __init__(self, store: Store, planner: str, pause: Callable[[], bool]) -> None:
+    def __init__(
+        self, store: Store, planner: str, pause: Callable[[], bool], start_due: Callable[[], None]
+    ) -> None:
         self._store = store
+        self._start_due = start_due
         self._planner = planner
         self._pause = pause
 
     def run(self) -> bool:
         """One round; whether a mailout is still being read or planned (by anybody)."""
+        self._start_due()
         planning = False
         for mailout in self._store.mailouts.with_status(MailoutStatus.SENDING):
             if mailout.phase == Phase.FETCHING or (

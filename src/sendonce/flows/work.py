@@ -31,6 +31,7 @@ from sendonce.flows.keep_rate import RateKeeper
 from sendonce.flows.miss_workers import RollCall
 from sendonce.flows.resolve_doubts import DoubtPolicy, DoubtResolver, Witness
 from sendonce.flows.send import Sender, boot_time
+from sendonce.flows.start_due import DueStarter
 from sendonce.flows.steward import Steward
 from sendonce.ports import Graveyard, Journal, Meter, Store, Transport
 
@@ -125,7 +126,12 @@ class Worker:
             transport=transport,
         )
         self._leaving = threading.Event()
-        self._steward = Steward(store, planner=self.id, pause=lambda: self._leaving.wait(0.005))
+        self._steward = Steward(
+            store,
+            planner=self.id,
+            pause=lambda: self._leaving.wait(0.005),
+            start_due=DueStarter(store, lambda: message_settings).run,
+        )
         self._roll_call = RollCall(store)
         self._planning = True
         self._house_kept_at: int | None = None
@@ -326,10 +332,12 @@ class Worker:
         return self._rates.may_send() and self._clock.trusts(time.time(), boot_time())
 
     async def idle(self) -> bool:
-        """Nothing is on its way or being planned, what ended is closed, nothing comes due in a moment."""
+        """Nothing is on its way, being planned or due; what ended is closed; no job comes due soon."""
         if self._sender is None or not self._sender.idle.is_set() or self._planning:
             return False
         if self._house_kept_at != self._sender.settled:
+            return False
+        if await asyncio.to_thread(self._store.mailouts.due):
             return False
         if await self.held():
             return True

@@ -11,6 +11,7 @@ from sendonce.entrypoints.cli import (
     demo,
     doctor,
     jobs,
+    letters,
     mailouts,
     notion,
     people,
@@ -55,7 +56,8 @@ for command in (
     app.command()(command)
 app.command()(people.erase)
 app.command()(people.show)
-mailouts.group.command()(reports.report)
+for of_mailout in (letters.create, reports.report):
+    mailouts.group.command()(of_mailout)
 app.command()(service.settings)
 app.command()(service.version)
 

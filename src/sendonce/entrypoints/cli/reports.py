@@ -9,7 +9,7 @@ import typer
 
 from sendonce.domain.jobs import Books
 from sendonce.entrypoints.cli.context import check_outputs, find_mailout, opened_store, ready_settings
-from sendonce.entrypoints.cli.mailouts import status_words
+from sendonce.entrypoints.cli.mailout_status import status_words
 from sendonce.entrypoints.cli.output import JsonFlag, print_json, say
 from sendonce.entrypoints.cli.progress import counting
 from sendonce.entrypoints.views import mailout_view

@@ -28,7 +28,7 @@ PLAN_EVERY = 0.5
 
 
 def scheduler() -> None:
-    """Plan what is started, finish what is done, bury dead workers. Sends nothing: that is for workers."""
+    """Start what is due, plan what is started, finish what is done, bury dead workers. Sends nothing."""
     from sendonce import wiring
 
     settings = ready_settings()
@@ -42,7 +42,9 @@ class Housekeeper:
     """Does its rounds until SIGTERM, SIGINT or SIGHUP."""
 
     def __init__(self, settings: Settings, store: Store, state: StateDirectory) -> None:
+        from sendonce import wiring
         from sendonce.flows.miss_workers import RollCall
+        from sendonce.flows.start_due import DueStarter
         from sendonce.flows.steward import Steward
 
         self._store = store
@@ -51,7 +53,12 @@ class Housekeeper:
         self._retry_after = settings.retry_base_seconds
         self._bury_every = settings.bury_interval_seconds
         self._leaving = threading.Event()  # a long planning run looks at it between two chunks
-        self._steward = Steward(store, f"scheduler-{uuid.uuid4()}", lambda: self._leaving.wait(0.005))
+        self._steward = Steward(
+            store,
+            planner=f"scheduler-{uuid.uuid4()}",
+            pause=lambda: self._leaving.wait(0.005),
+            start_due=DueStarter(store, lambda: wiring.message_settings(settings)).run,
+        )
 
     async def run(self, chores: list[Chore]) -> None:
         """Raises LedgerRolledBack for a database that nothing may be sent from."""

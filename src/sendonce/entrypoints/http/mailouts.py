@@ -43,7 +43,7 @@ class MailoutEndpoints:
             return json_answer({"status": "dry_run", **told})
         report = await self._service.in_thread(self._start, wish)
         self._service.nudge()
-        return json_answer({"status": "sending", **_told(report)})
+        return json_answer({"status": report.status, **_told(report)})
 
     def _press(self, fields: dict[str, Any]) -> Response:
         """A button in Notion. A repeat gets the state: Notion pauses a button that meets an error."""
@@ -146,4 +146,5 @@ def _flag(fields: dict[str, Any], name: str) -> bool:
 
 
 def _told(report: StartReport) -> dict[str, Any]:
-    return {"mailout_id": report.mailout.id, "name": report.mailout.name, "planned": report.planned}
+    told = {"mailout_id": report.mailout.id, "name": report.mailout.name, "planned": report.planned}
+    return {**told, "send_at": report.waits_until.isoformat()} if report.waits_until else told

@@ -1,0 +1,95 @@
+"""How a mailout stands, for people and for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sendonce.domain.jobs import Books, JobState
+from sendonce.domain.mailouts import Mailout, MailoutStatus
+from sendonce.domain.moments import shown_moment
+from sendonce.entrypoints.cli.context import find_mailout, time_zone
+from sendonce.entrypoints.cli.output import print_json, print_table, say
+from sendonce.entrypoints.views import mailout_view
+from sendonce.errors import Refused, SendonceError, Unavailable
+
+if TYPE_CHECKING:
+    from sendonce.adapters.stores.sql import SqlStore
+    from sendonce.settings import Settings
+
+
+def next_step(mailout: Mailout) -> str:
+    """What to do with it. A page of Notion may have had its mailout for long."""
+    if mailout.status == MailoutStatus.DRAFT:
+        return f"When it is to be sent, make it ready: sendonce mailout ready {mailout.id}"
+    if mailout.status == MailoutStatus.READY:
+        return f"Send it: sendonce mailout send {mailout.id}"
+    if mailout.status == MailoutStatus.SENDING:
+        return f"It was started before. See how it goes: sendonce mailout status {mailout.id}"
+    return f"It is over and is not sent again. See what became of it: sendonce mailout report {mailout.id}"
+
+
+def status_words(mailout: Mailout) -> str:
+    """The state for people: a mailout that was cancelled half-way is ``sent``, and that would mislead."""
+    if mailout.cancelled:
+        ended = {
+            MailoutStatus.SENT: "cancelled (sent in part)",
+            MailoutStatus.FAILED: "cancelled (nothing was sent)",
+        }
+        return ended.get(mailout.status, f"{mailout.status}, being cancelled")
+    return f"{mailout.status}, paused" if mailout.paused else str(mailout.status)
+
+
+def print_status(settings: Settings, store: SqlStore, mailout_id: str, json: bool) -> None:
+    mailout = find_mailout(store, mailout_id)
+    books = store.jobs.books(mailout_id)
+    if json:
+        print_json(mailout_view(mailout, books))
+        return
+    say(f"Mailout {mailout.id} «{mailout.name}»: {status_words(mailout)}")
+    if mailout.reason and not mailout.cancelled:
+        say(f"  {mailout.reason}")
+    if mailout.scheduled and mailout.send_at is not None:
+        say(f"  It starts at {shown_moment(mailout.send_at, time_zone(settings))}, if a worker runs then.")
+    print_books(books)
+
+
+def print_books(books: Books) -> None:
+    """The books as a table; the states sum up to what was planned, the marks are of those sent."""
+    states = ["scheduled", "sending", "sent", "failed", "skipped", "dead", "in_doubt"]
+    rows: list[tuple[str, Any]] = [(name.replace("_", " "), getattr(books, name)) for name in states]
+    rows.append(("= planned" if books.balanced else "≠ planned", books.planned))
+    marks = [("delivered", books.delivered), ("bounced", books.bounced), ("complained", books.complained)]
+    rows += [(f"  of those sent: {name}", count) for name, count in marks]
+    if books.duplicates:
+        rows.append(("DUPLICATES: a second copy left", books.duplicates))
+    print_table("", ["jobs", "count"], rows)
+
+
+def fail_unless_sent(store: SqlStore, mailout_id: str) -> None:
+    """A mailout that was stopped before its first letter is back to ready, with the reason; one that was
+    interrupted or paused is still sending; one of which no letter was taken has failed."""
+    mailout = find_mailout(store, mailout_id)
+    if mailout.status == MailoutStatus.FAILED:
+        raise SendonceError(f"Nothing was sent of mailout {mailout_id}: {_why_nothing(store, mailout)}.")
+    if mailout.status == MailoutStatus.READY:
+        raise Refused(mailout.reason or "The mailout was not started.")
+    if mailout.paused:
+        why = f": {mailout.reason}" if mailout.reason else ""
+        raise Refused(f"Mailout {mailout_id} is paused{why}. To go on: sendonce mailout resume {mailout_id}")
+    if mailout.status == MailoutStatus.SENDING:
+        raise Unavailable(f"Interrupted. To go on where it stopped: sendonce mailout send {mailout_id}")
+
+
+def _why_nothing(store: SqlStore, mailout: Mailout) -> str:
+    """How the letters ended, each way with the reason of one of them."""
+    if mailout.cancelled:
+        return "it was cancelled"
+    books = store.jobs.books(mailout.id)
+    ways = []
+    for state in (JobState.FAILED, JobState.DEAD, JobState.SKIPPED):
+        for job in store.jobs.list(states=[state], mailout_id=mailout.id, limit=1):
+            # A server's reply may have several lines, and characters that a terminal would obey.
+            words = (job.reason or job.code or "no reason given").split()
+            why = "".join(c for c in " ".join(words) if c.isprintable())
+            ways.append(f"{getattr(books, state)} {state} ({why})")
+    return ", ".join(ways)

@@ -1,0 +1,27 @@
+"""Questions before what cannot be undone: on a terminal only, so that no script waits for an answer."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from sendonce.errors import SendonceError
+
+YesFlag = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def may_ask(*, yes: bool, json: bool) -> bool:
+    """Whether a person sits there: someone can read the question, and someone can answer it."""
+    return not (yes or json) and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def confirm(question: str, *, otherwise: str) -> None:
+    """Raises SendonceError, with the word on what did not happen, unless the answer is yes."""
+    if not typer.confirm(question, err=True):
+        raise SendonceError(otherwise)
+
+
+def people(count: int) -> str:
+    return "1 person" if count == 1 else f"{count:,} people"
