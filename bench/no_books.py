@@ -70,7 +70,7 @@ class Forgetful:
     def reply(self, *_: Any) -> None:
         """Nothing is written down."""
 
-    def claimed(self, claim_seq: int) -> None:
+    def claimed(self, claim_seq: int, claims: int) -> None:
         """Nothing is written down."""
 
     def letter(self, mailout_id: str) -> Any:  # noqa: ARG002 (a port's signature)

@@ -8,6 +8,7 @@
     │   ├── Unsendable         a mailout cannot be sent as it is      exit 3, HTTP 400
     │   ├── LedgerRolledBack   the database is older than what was sent from it
     │   └── SchemaMismatch     the database has another program's schema
+    ├── WorkerBuried           the ledger has ended this worker       exit 1: start it again
     └── Unavailable            something outside did not answer       exit 1, HTTP 503
         └── StoreLost          the database went away in mid-sentence
 
@@ -55,6 +56,10 @@ class LedgerRolledBack(Refused):
 
 class SchemaMismatch(Refused):
     pass
+
+
+class WorkerBuried(SendonceError):
+    """Others took this worker for dead: it may claim nothing more. A new one may take its place."""
 
 
 class Unavailable(SendonceError):

@@ -54,9 +54,12 @@ class Ledger(Protocol):
         Claimed are due jobs of mailouts that are sending, planned, neither paused nor cancelled, in
         the order of their due time; a suppressed one becomes skipped instead. For a held sender nothing
         is claimed until its next try is due, and then one job, by one worker: the turn tells the hold.
-        Settlements are idempotent. Raises LedgerRolledBack when a settlement's claim is unknown here or
-        the ledger is halted, and StoreLost when it is unknown whether the commit happened: then nothing
-        may be sent, and the same turn is asked again with ``claim.retry``.
+        Settlements are idempotent. The claim counts in its worker's row (domain/claim_counts). Raises
+        LedgerRolledBack when the ledger is halted, and when the database is found to have gone back: a
+        settlement's claim or the worker's own count is unknown here; then it is halted first, in a
+        transaction of its own. Raises WorkerBuried when the worker's row has ended, and StoreLost when it
+        is unknown whether the commit happened: then nothing may be sent, and the same turn is asked again
+        with ``claim.retry``.
         """
 
     def begin_turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> BegunTurn | None:
@@ -104,12 +107,12 @@ class Ledger(Protocol):
         """
 
     def halt(self, reason: str) -> None:
-        """Stop all claims until ``adopt``."""
+        """Stop all claims until ``adopt``. The first reason stays."""
 
     def adopt(self, fingerprint: str | None, claim_seq: int, actor: str) -> int:
         """Take a restored or copied database into use: what may have been sent becomes in doubt.
 
-        Scheduled and sending jobs of started mailouts go to in_doubt; the halt is lifted.
+        Scheduled and sending jobs of started mailouts go to in_doubt, open workers end, the halt is lifted.
         """
 
 
@@ -353,6 +356,9 @@ class Workers(Protocol):
     def see(self, worker_id: str, pulse: Pulse) -> None:
         """A sign of life: the worker is at work now."""
 
+    def claims_of(self, worker_ids: Sequence[str]) -> dict[str, int]:
+        """How many claims are counted for each of these workers, open or not; unknown ones are left out."""
+
 
 class Permits(Protocol):
     def renew(self, key: str, worker_id: str, rate: int, held: int) -> int:
@@ -454,7 +460,8 @@ class Journal(Protocol):
 
     def reply(self, job_id: str, attempt: int, outcome: Outcome) -> None: ...
 
-    def claimed(self, claim_seq: int) -> None: ...
+    def claimed(self, claim_seq: int, claims: int) -> None:
+        """The number of the newest claim, and how many claims this worker made."""
 
 
 class Meter(Protocol):

@@ -50,7 +50,7 @@ def _probes(settings: Settings, door: StoreDoor, mailout_id: str | None) -> Sequ
     leaves = configuration.leaves
 
     def look(store: Store) -> None:
-        check_ledger(store, wiring.state_directory(settings, store).highest_claim())
+        check_ledger(store, wiring.state_directory(settings, store))
 
     probes: list[Probe] = [
         SettingsProbe(configuration),

@@ -11,9 +11,17 @@ import sqlalchemy as sa
 
 from sendonce.adapters.stores.sql.store import SqlStore, open_store
 from sendonce.domain.jobs import ClaimRequest
+from tests.conformance.stage import worker_record
 
 # They hold the jobs of one state, and those are few: two groups, some doubts, the rest of a mailout.
 OF_A_STATE = ("message_jobs_scheduled", "message_jobs_sending", "message_jobs_in_doubt")
+
+
+def claim_twice(store: SqlStore) -> None:
+    store.workers.register(worker_record("w"))
+    for _ in range(2):
+        store.ledger.turn([], ClaimRequest("w", "token", 50, retry=True))
+
 
 ASKED_OFTEN: dict[str, Callable[[SqlStore], object]] = {
     "what the dead left": lambda store: store.ledger.strays(),
@@ -22,7 +30,7 @@ ASKED_OFTEN: dict[str, Callable[[SqlStore], object]] = {
     "doubts": lambda store: store.ledger.doubts("ses", 100),
     "when the next is due": lambda store: store.jobs.oldest_due(),
     "whether a mailout is over": lambda store: store.mailouts.complete("m"),
-    "a claim made twice": lambda store: store.ledger.turn([], ClaimRequest("w", "token", 50, retry=True)),
+    "a claim made twice": lambda store: claim_twice(store),
     "a worker's leave": lambda store: store.workers.end("w", "left"),
 }
 

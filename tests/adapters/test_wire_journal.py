@@ -378,11 +378,11 @@ def test_a_journal_that_cannot_be_written_says_so(state: StateDirectory) -> None
     file = _enlist(state)
     os.close(file._descriptor)
     file._descriptor = os.open(file.path, os.O_RDONLY)
-    file.claimed(1)
+    file.claimed(1, 1)
     assert file.wire("job-1", 1) is False
     os.close(file._descriptor)
     file._descriptor = os.open(file.path, os.O_RDWR)
-    file.claimed(2)
+    file.claimed(2, 2)
     assert file.wire("job-1", 1) is True
     file.close(settled=True)
 
@@ -393,7 +393,7 @@ def test_a_journal_that_cannot_be_written_says_so(state: StateDirectory) -> None
 def test_the_highest_claim_outlives_the_workers_file(tmp_path: Path, state: StateDirectory) -> None:
     """A database that is restored after the burial must still show as older."""
     file = _enlist(state)
-    file.claimed(41)
+    file.claimed(41, 41)
     assert state.highest_claim() == 41
     _wire_log(state, file)
     assert not _lock_file(tmp_path).exists()
@@ -402,8 +402,8 @@ def test_the_highest_claim_outlives_the_workers_file(tmp_path: Path, state: Stat
 
 def test_the_highest_claim_never_falls(state: StateDirectory) -> None:
     file = _enlist(state)
-    file.claimed(7)
-    file.claimed(5)
+    file.claimed(7, 7)
+    file.claimed(5, 5)
     assert (file.highest_claim, state.highest_claim()) == (7, 7)
     state.keep_claim(7)
     state.keep_claim(3)

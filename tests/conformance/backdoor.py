@@ -8,8 +8,17 @@ from itertools import count
 import sqlalchemy as sa
 
 from sendonce.adapters.stores.memory import MemoryStore
-from sendonce.adapters.stores.schema import attempts, audit_log, mailouts, outbox, permits, workers
+from sendonce.adapters.stores.schema import (
+    attempts,
+    audit_log,
+    mailouts,
+    message_jobs,
+    outbox,
+    permits,
+    workers,
+)
 from sendonce.adapters.stores.sql.store import SqlStore
+from sendonce.domain.jobs import JobState
 from sendonce.ports import Store
 
 
@@ -62,6 +71,17 @@ def pass_time(store: Store, seconds: float) -> None:
         for row in tx.execute(sa.select(mailouts).where(mailouts.c.send_at.is_not(None))).all():
             own = mailouts.c.id == row.id
             tx.execute(mailouts.update().where(own).values(send_at=row.send_at - gone))
+
+
+def forget_attempts(store: Store) -> None:
+    """What a restore does: every job is as it was before it was claimed."""
+    if isinstance(store, MemoryStore):
+        for row in store.state.jobs.values():
+            row.state, row.attempt, row.worker_id = JobState.SCHEDULED, 0, None
+        return
+    assert isinstance(store, SqlStore)
+    with store.database.writing() as tx:
+        tx.execute(message_jobs.update().values(state="scheduled", attempt=0, worker_id=None))
 
 
 def steady_clock(store: Store) -> None:

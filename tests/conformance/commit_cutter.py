@@ -17,6 +17,8 @@ class CommitCutter:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._armed = Event()
         self._lose_the_question = False
+        self._late = False
+        self._delivered = Event()
         self._sockets: list[socket.socket] = []
         self._threads = [Thread(target=self._accept)]
         self._threads[0].start()
@@ -28,10 +30,17 @@ class CommitCutter:
         through = self._target.set(host=host, port=port, query={"sslmode": "disable"})
         return through.render_as_string(hide_password=False)
 
-    def cut(self, *, before: bool) -> None:
-        """Lose the next COMMIT: the question itself if ``before``, else only its answer."""
-        self._lose_the_question = before
+    def cut(self, *, before: bool, late: bool = False) -> None:
+        """Lose the next COMMIT: the question itself if ``before``, else only its answer.
+
+        With ``late`` the question is on its way until ``deliver``, long after its client has gone.
+        """
+        self._lose_the_question, self._late = before, late
+        self._delivered.clear()
         self._armed.set()
+
+    def deliver(self) -> None:
+        self._delivered.set()
 
     def close(self) -> None:
         with suppress(OSError):
@@ -77,6 +86,8 @@ class CommitCutter:
             return
         # The client's side goes first: the answer shows that it happened, and reaches nobody.
         client.shutdown(socket.SHUT_WR)
+        if self._late:
+            self._delivered.wait(30)
         server.sendall(data)
 
     def _answers(self, client: socket.socket, server: socket.socket) -> None:

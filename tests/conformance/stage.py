@@ -51,6 +51,7 @@ class Stage:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self._claims: dict[str, int] = {}
 
     # -- mailouts -------------------------------------------------------------------------------
 
@@ -99,9 +100,14 @@ class Stage:
         return worker_id
 
     def claim(self, worker_id: str | None = None, limit: int = 50, **kwargs: Any) -> Turn:
+        """A claim as a worker makes it; a ``retry`` names the count of the claim that it repeats."""
         token = kwargs.pop("token", None) or str(uuid4())
-        request = ClaimRequest(worker_id or self.worker(), token, limit, **kwargs)
+        worker_id = worker_id or self.worker()
+        known = self._claims.get(worker_id, 0)
+        claims = known - 1 if kwargs.get("retry") and known else known
+        request = ClaimRequest(worker_id, token, limit, **{"claims": claims, **kwargs})
         turn = self.store.ledger.turn((), request)
+        self._claims[worker_id] = turn.claims
         self.check_books()
         return turn
 

@@ -172,7 +172,7 @@ def test_settling_and_claiming_share_a_turn(stage: Stage) -> None:
     worker = stage.worker()
     first = stage.claim_one(worker)
     turn = stage.store.ledger.turn(
-        [Settlement(first.id, first.attempt, ACCEPTED)], ClaimRequest(worker, "token", 1)
+        [Settlement(first.id, first.attempt, ACCEPTED)], ClaimRequest(worker, "token", 1, claims=1)
     )
     assert turn.settled == 1
     assert len(turn.claimed) == 1

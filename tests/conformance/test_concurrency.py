@@ -49,8 +49,10 @@ def test_workers_claim_disjoint_jobs(shared_stage: Stage) -> None:
 
     def claim_all(worker: str) -> list[str]:
         claimed: list[str] = []
+        claims = 0
         while True:
-            turn = shared_stage.store.ledger.turn((), ClaimRequest(worker, str(uuid4()), 4))
+            turn = shared_stage.store.ledger.turn((), ClaimRequest(worker, str(uuid4()), 4, claims))
+            claims = turn.claims
             claimed += [job.id for job in turn.claimed]
             if not turn.claimed and not shared_stage.store.jobs.count_by_state().get("scheduled"):
                 return claimed

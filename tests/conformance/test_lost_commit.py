@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
 
 from sendonce.adapters.stores.sql.store import SqlStore, open_store
 from sendonce.domain.jobs import ClaimRequest, JobState, Settlement
-from sendonce.errors import StoreLost
+from sendonce.errors import Refused, StoreLost
 from tests.conformance.commit_cutter import CommitCutter
 from tests.conformance.stage import ACCEPTED, DEFERRED, Stage
+from tests.crash.world import until
 
 
 @pytest.fixture
@@ -67,8 +69,48 @@ def test_a_lost_settle_may_be_repeated(
     ]
     cutter.cut(before=before)
     with pytest.raises(StoreLost):
-        remote.ledger.turn(settlements, ClaimRequest(worker, "token", 2))
-    turn = remote.ledger.turn(settlements, ClaimRequest(worker, "token", 2, retry=True))
+        remote.ledger.turn(settlements, ClaimRequest(worker, "token", 2, claims=1))
+    turn = remote.ledger.turn(settlements, ClaimRequest(worker, "token", 2, claims=1, retry=True))
     assert len(turn.claimed) == 2
     assert stage.state(accepted) == JobState.SENT
     assert (stage.state(deferred), stage.job(deferred).tries) == (JobState.SCHEDULED, 1)
+
+
+def test_a_commit_that_lands_late_is_waited_for(stage: Stage, remote: SqlStore, cutter: CommitCutter) -> None:
+    """The second try queues for the worker's row: when it looks by the token, the first COMMIT is there."""
+    stage.running(6)
+    worker = stage.worker()
+    cutter.cut(before=False, late=True)
+    with pytest.raises(StoreLost, match="not confirmed"):
+        remote.ledger.turn((), ClaimRequest(worker, "token", 2))
+    with ThreadPoolExecutor(1) as pool:
+        again = pool.submit(remote.ledger.turn, (), ClaimRequest(worker, "token", 2, retry=True))
+        until(lambda: waits_for_a_row(stage), 10, "the second try waits")
+        cutter.deliver()
+        found = again.result(timeout=10)
+    assert (len(found.claimed), found.claims) == (2, 1)
+    assert stage.store.ledger.sending_of(worker) == sorted((job.id, job.attempt) for job in found.claimed)
+
+
+def test_a_worker_does_not_end_while_its_commit_is_under_way(
+    stage: Stage, remote: SqlStore, cutter: CommitCutter
+) -> None:
+    """Whoever buries it waits for the COMMIT, and finds the jobs that it brings."""
+    stage.running(2)
+    worker = stage.worker()
+    cutter.cut(before=False, late=True)
+    with pytest.raises(StoreLost):
+        remote.ledger.turn((), ClaimRequest(worker, "token", 2))
+    with ThreadPoolExecutor(1) as pool:
+        ending = pool.submit(stage.store.workers.end, worker, "buried")
+        until(lambda: waits_for_a_row(stage), 10, "the end waits")
+        cutter.deliver()
+        with pytest.raises(Refused, match="still owns 2 jobs"):
+            ending.result(timeout=10)
+    assert len(stage.store.ledger.sending_of(worker)) == 2
+
+
+def waits_for_a_row(stage: Stage) -> bool:
+    assert isinstance(stage.store, SqlStore)
+    with stage.store.database.reading() as tx:
+        return bool(tx.exec_driver_sql("SELECT 1 FROM pg_locks WHERE NOT granted").first())

@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from sendonce.domain.jobs import ClaimRequest, JobState
-from sendonce.errors import Refused
+from sendonce.domain.jobs import JobState
+from sendonce.errors import Refused, WorkerBuried
 from sendonce.flows.miss_workers import RollCall
 from tests.conformance.backdoor import pass_time
 from tests.conformance.stage import ACCEPTED, NOBODY, Stage, worker_record
@@ -200,14 +200,16 @@ def test_released_permits_rest_for_the_grace_time(stage: Stage, how: str) -> Non
     assert stage.store.permits.renew("ses", heir, RATE, 0) == RATE
 
 
-def test_a_claim_that_is_committed_after_its_worker_ended_is_a_stray(stage: Stage) -> None:
-    """It is found, so that it can be given back; what living workers hold is not."""
+def test_a_worker_that_ended_claims_nothing_more(stage: Stage) -> None:
+    """Who was buried by mistake learns it at the next claim, and the ledger goes on for everybody else."""
     stage.running(2)
     gone, living = stage.worker(), stage.worker()
-    stage.store.workers.end(gone, "buried")
-    late = stage.store.ledger.turn((), ClaimRequest(gone, "late", 1)).claimed
-    stage.store.ledger.turn((), ClaimRequest(living, "now", 1))
-    assert list(stage.store.ledger.strays()) == [(job.id, job.attempt) for job in late]
+    stage.settle(stage.claim_one(gone), ACCEPTED)
+    stage.store.workers.end(gone, "buried by mistake")
+    with pytest.raises(WorkerBuried, match=r"buried by mistake.*Start it again"):
+        stage.claim(gone)
+    assert stage.store.ledger.sending_of(gone) == []
+    assert len(stage.claim(living).claimed) == 1
 
 
 def test_a_planner_that_ended_holds_up_nobody(stage: Stage) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -75,7 +75,7 @@ class Notebook:
     def reply(self, job_id: str, attempt: int, outcome: Outcome) -> None:
         self.replied.append((job_id, attempt))
 
-    def claimed(self, claim_seq: int) -> None:
+    def claimed(self, claim_seq: int, claims: int) -> None:
         self.claims.append(claim_seq)
 
 
@@ -89,6 +89,9 @@ class Troubled:
 
     def begin_turn(self, *_: object) -> None:
         """All of a turn happens in one call here."""
+
+    def halt(self, reason: str) -> None:
+        self._ledger.halt(reason)
 
     def turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> Turn:
         self.turns.append((settlements, claim))
@@ -305,13 +308,14 @@ def test_a_claim_number_that_falls_stops_everything() -> None:
         def turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> Turn:
             turn = super().turn(settlements, claim)
             restored = len(self.turns) > 1 and turn.claimed
-            return Turn(turn.claimed, 1, turn.settled, turn.skipped) if restored else turn
+            return replace(turn, claim_seq=1) if restored else turn
 
     scene.ledger = Restored(scene.store.ledger, lambda *_: None)
     with pytest.raises(LedgerRolledBack, match="restored"):
         scene.play()
     assert len(scene.provider.got) <= 2
     assert scene.states().get(JobState.SENDING, 0) >= 1
+    assert "restored" in (scene.store.ledger.identity().halted or "")
 
 
 def test_no_letter_leaves_on_permits_whose_lease_ran_out() -> None:

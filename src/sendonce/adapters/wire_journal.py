@@ -15,7 +15,7 @@ written, however many others pass it by; a reply's slot is overwritten long afte
 ledger. Recovery looks only for attempts that are still ``sending`` there, so what an old slot says is
 never asked for.
 
-    slot 0   H sendonce-journal 1 <worker> <boot id> <highest claim number> <slots>
+    slot 0   H sendonce-journal 1 <worker> <boot id> <highest claim number> <slots> <claims> <adoption>
     slot n   W <job> <attempt>                      before the first byte of the body
              R <job> <attempt> A <message id>       after the reply (A, F, D or I: see _OUTCOMES)
 """
@@ -30,14 +30,14 @@ import stat
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
 from zlib import crc32
 
 from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
-from sendonce.domain.workers import WorkerRecord
+from sendonce.domain.workers import ClaimCount, WorkerRecord
 from sendonce.errors import Refused as RefusedByRule
 from sendonce.errors import Unavailable
 from sendonce.ports import Wired
@@ -45,13 +45,15 @@ from sendonce.ports import Wired
 log = logging.getLogger(__name__)
 
 SLOT = 256
+# Of how many workers that are over the number of claims is kept.
+KEPT_COUNTS = 64
 _TEXT = SLOT - 10  # the rest: eight digits of checksum, a blank and a newline
 
 
 class WorkerFile:
     """The locked file of a living worker: ports.Journal."""
 
-    def __init__(self, path: Path, descriptor: int, worker_id: str, slots: int) -> None:
+    def __init__(self, path: Path, descriptor: int, worker_id: str, slots: int, adoption: int) -> None:
         self.path = path
         self.inode = os.fstat(descriptor).st_ino
         self._descriptor = descriptor
@@ -63,6 +65,7 @@ class WorkerFile:
         self._pages = mmap.mmap(descriptor, slots * SLOT)
         self._writable = True
         self.highest_claim = 0
+        self.count = ClaimCount(worker_id, 0, adoption)
         self._write_header()
 
     def wire(self, job_id: str, attempt: int) -> bool:
@@ -78,9 +81,10 @@ class WorkerFile:
         self._write(f"R {job_id} {attempt} {_spell(outcome)}")
         self._held.discard(self._on_wire.pop((job_id, attempt), 0))
 
-    def claimed(self, claim_seq: int) -> None:
-        """Keep the number of the newest claim outside the database: a restored one will show less."""
+    def claimed(self, claim_seq: int, claims: int) -> None:
+        """Keep the claim's number and the worker's count outside the database: a restored one has less."""
         self.highest_claim = max(self.highest_claim, claim_seq)
+        self.count = replace(self.count, claims=claims)
         try:
             self._write_header()
             self._writable = True
@@ -90,7 +94,8 @@ class WorkerFile:
 
     def _write_header(self) -> None:
         header = f"H sendonce-journal 1 {self._worker_id} {boot_id()} {self.highest_claim} {self._slots}"
-        os.pwrite(self._descriptor, _slot(header), 0)
+        counted = f"{self.count.claims} {self.count.adoption}"
+        os.pwrite(self._descriptor, _slot(f"{header} {counted}"), 0)
 
     def _write(self, text: str) -> int:
         """The number of the slot. Its first byte comes last: one whose writer was killed shows it."""
@@ -162,7 +167,7 @@ class StateDirectory:
 
     # -- living --------------------------------------------------------------------------------
 
-    def enlist(self, name: str, worker_id: str, slots: int) -> WorkerFile:
+    def enlist(self, name: str, worker_id: str, slots: int, adoption: int = 0) -> WorkerFile:
         """Make and lock this worker's file. A living worker of the same name refuses it."""
         path = self._workers / name
         try:
@@ -177,7 +182,7 @@ class StateDirectory:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _refuse_false_locks(path)
             os.posix_fallocate(descriptor, 0, slots * SLOT)
-            file = WorkerFile(path, descriptor, worker_id, slots)
+            file = WorkerFile(path, descriptor, worker_id, slots, adoption)
             self._sync(descriptor)
             return file
         except (OSError, RefusedByRule) as exc:
@@ -238,8 +243,8 @@ class StateDirectory:
             return here and descriptor is None and path.stat().st_ino == worker.inode
 
     def _remove(self, path: Path) -> None:
-        """A dead worker's file goes; its claim number stays."""
-        self.keep_claim(_claim_in(path))
+        """A dead worker's file goes; what it says about claims stays."""
+        self.keep_claim(_claim_in(path), _count_in(path))
         path.unlink(missing_ok=True)
 
     # -- the highest claim ---------------------------------------------------------------------
@@ -254,15 +259,41 @@ class StateDirectory:
             numbers.append(_claim_in(path))
         return max(numbers)
 
-    def keep_claim(self, claim_seq: int) -> None:
-        """Remember the number when the worker's file goes."""
+    def claim_counts(self) -> list[ClaimCount]:
+        """How many claims each worker made whose file is here, or went lately."""
+        of_files = [_count_in(path) for path in self._workers.iterdir()]
+        return [*self._kept_counts(), *(count for count in of_files if count is not None)]
+
+    def keep_claim(self, claim_seq: int, count: ClaimCount | None = None) -> None:
+        """Remember the number, and the count of a worker, when its file goes."""
         try:
             with self._claims_file() as descriptor:
                 if claim_seq > self._kept_claim():
                     os.pwrite(descriptor, f"{claim_seq:020d}\n".encode(), 0)
                     os.fsync(descriptor)
+                if count is not None and count.claims:
+                    self._keep_count(count)
         except OSError as exc:
             raise self._unusable(exc) from exc
+
+    def _keep_count(self, count: ClaimCount) -> None:
+        """The last few are enough: a database that lost older claims has lost these too."""
+        others = [each for each in self._kept_counts() if each.worker_id != count.worker_id]
+        lines = [f"{c.worker_id} {c.claims} {c.adoption}\n" for c in [*others, count][-KEPT_COUNTS:]]
+        draft = self._root / ".claim-counts"
+        with draft.open("w", encoding="ascii") as text:
+            text.writelines(lines)
+            text.flush()
+            os.fsync(text.fileno())
+        draft.replace(self._root / "claim-counts")
+
+    def _kept_counts(self) -> list[ClaimCount]:
+        try:
+            text = (self._root / "claim-counts").read_text(encoding="ascii")
+        except FileNotFoundError:
+            return []
+        rows = [line.split() for line in text.splitlines()]
+        return [ClaimCount(row[0], int(row[1]), int(row[2])) for row in rows if len(row) == 3]
 
     @contextmanager
     def _claims_file(self) -> Iterator[int]:
@@ -363,7 +394,7 @@ def _read_journal(descriptor: int, worker_id: str) -> WireLog:
     unfinished = 0
     header = _read_slot(content[:SLOT]) or []
     # One that was cut off, or lost its beginning, may have lost anything.
-    trusted = len(header) == 7 and len(content) == int(header[6]) * SLOT
+    trusted = len(header) in (7, 9) and len(content) == int(header[6]) * SLOT
     for start in range(0, len(content), SLOT):
         raw = content[start : start + SLOT]
         unfinished += _is_unfinished(raw)
@@ -393,16 +424,27 @@ def _read_slot(raw: bytes) -> list[str] | None:
     if len(raw) != SLOT or checksum != b"%08x" % crc32(body):
         return None
     text = body.decode("utf-8", "replace").rstrip()
-    return text.split(" ", 6) if text.startswith("H") else text.split(" ", 4)
+    return text.split(" ", 8) if text.startswith("H") else text.split(" ", 4)
 
 
 def _claim_in(path: Path) -> int:
+    words = _header_of(path)
+    return int(words[5]) if len(words) > 5 else 0
+
+
+def _count_in(path: Path) -> ClaimCount | None:
+    """None where nothing was claimed, or an earlier version wrote the file."""
+    words = _header_of(path)
+    return ClaimCount(words[3], int(words[7]), int(words[8])) if len(words) > 8 and words[7] != "0" else None
+
+
+def _header_of(path: Path) -> list[str]:
     try:
         with path.open("rb") as file:
-            words = _read_slot(file.read(SLOT))
+            words = _read_slot(file.read(SLOT)) or []
     except OSError:
-        return 0
-    return int(words[5]) if words and words[0] == "H" and len(words) > 5 else 0
+        return []
+    return words if words and words[0] == "H" else []
 
 
 def _spell(outcome: Outcome) -> str:

@@ -138,11 +138,15 @@ class ClaimRequest:
     """``token`` is made by the worker, so that a claim whose COMMIT reply was lost can be found again.
 
     ``sender`` is the key of the sender that the jobs will leave from; it may be held.
+    ``claims`` is how many claims the worker knows to be counted in its row, ``adoption`` how often the
+    database had been adopted when it registered: see domain/claim_counts.
     """
 
     worker_id: str
     token: str
     limit: int
+    claims: int = 0
+    adoption: int = 0
     retry: bool = False
     sender: str = ""
 
@@ -152,6 +156,7 @@ class Turn:
     """What one transaction of the engine did: settlements in, claimed jobs out.
 
     ``hold`` is there while the sender is held; a job claimed then is a probe.
+    ``claims`` is what the next claim of this worker has to name.
     """
 
     claimed: tuple[ClaimedJob, ...]
@@ -159,6 +164,7 @@ class Turn:
     settled: int
     skipped: int
     hold: SenderHold | None = None
+    claims: int = 0
 
 
 @dataclass(frozen=True, slots=True)

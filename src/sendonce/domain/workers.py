@@ -32,6 +32,10 @@ class Pulse(NamedTuple):
     rests_until: datetime | None = None
 
 
+ADOPTED = "the database was adopted"
+"""How workers of the time before ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerRecord:
     """A worker process as the ledger knows it. Pid and host are for display only.
@@ -81,6 +85,27 @@ class WorkerStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """What the ledger has counted for a worker; ``end`` says how it ended, None while it is open."""
+
+    claims: int
+    token: str | None
+    end: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimCount:
+    """How many claims a worker made, as kept outside the database: a restored one knows of fewer.
+
+    ``adoption`` is how often the database had been adopted by then.
+    """
+
+    worker_id: str
+    claims: int
+    adoption: int
+
+
+@dataclass(frozen=True, slots=True)
 class LedgerIdentity:
     """Which ledger this is, and how far it has come."""
 
@@ -89,3 +114,4 @@ class LedgerIdentity:
     fingerprint: str | None
     claim_seq: int
     halted: str | None
+    adoptions: int

@@ -2,27 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Protocol
+
+from sendonce.domain.claim_counts import HOW_TO_GO_ON
+from sendonce.domain.workers import ClaimCount, LedgerIdentity
 from sendonce.errors import LedgerRolledBack
 from sendonce.ports import Store
 
-FIX = (
-    "Nothing is sent from it until you run 'sendonce db adopt', "
-    "which marks what may have gone out as in doubt."
-)
+
+class ClaimWitness(Protocol):
+    """What is known about claims outside the database: the state directory."""
+
+    def highest_claim(self) -> int: ...
+
+    def claim_counts(self) -> Sequence[ClaimCount]: ...
 
 
-def check_ledger(store: Store, highest_claim_seen: int) -> None:
+def check_ledger(store: Store, witness: ClaimWitness) -> None:
     """Raises LedgerRolledBack, and halts the ledger, when sending from it could repeat letters."""
+    # The witness first: what is claimed meanwhile is in the database before it is outside.
+    highest, counts = witness.highest_claim(), witness.claim_counts()
     identity = store.ledger.identity()
-    reason = identity.halted
-    if reason is None and identity.claim_seq < highest_claim_seen:
-        reason = (
-            f"The database knows of {identity.claim_seq} claims, but {highest_claim_seen} were made from it "
-            f"on this machine: it was restored from an older copy. {FIX}"
-        )
+    reason = identity.halted or _went_back(store, identity, highest, counts)
     if reason is None and identity.fingerprint is not None and identity.fingerprint != store.fingerprint():
-        reason = f"The database file is a copy, or was moved from another machine. {FIX}"
+        reason = f"The database file is a copy, or was moved from another machine. {HOW_TO_GO_ON}"
     if reason is not None:
-        if identity.halted is None:
-            store.ledger.halt(reason)
+        store.ledger.halt(reason)
         raise LedgerRolledBack(reason)
+
+
+def _went_back(
+    store: Store, identity: LedgerIdentity, highest: int, counts: Sequence[ClaimCount]
+) -> str | None:
+    if identity.claim_seq < highest:
+        return (
+            f"The database knows of {identity.claim_seq} claims, but {highest} were made from it "
+            f"on this machine: it was restored from an older copy. {HOW_TO_GO_ON}"
+        )
+    known = store.workers.claims_of([count.worker_id for count in counts])
+    for count in counts:
+        # What was counted before the last adoption has been put in doubt by it.
+        claims = known.get(count.worker_id, 0) if count.adoption == identity.adoptions else count.claims
+        if count.adoption > identity.adoptions or claims < count.claims:
+            return (
+                f"The database knows of {claims} claims by worker {count.worker_id}, but {count.claims} were "
+                f"made on this machine: it was restored from an older copy. {HOW_TO_GO_ON}"
+            )
+    return None

@@ -20,8 +20,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
+from sendonce.domain.claim_counts import HOW_TO_GO_ON
 from sendonce.domain.failpoints import failpoint
 from sendonce.domain.jobs import ClaimedJob, ClaimRequest, Settlement, Turn
 from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
@@ -96,6 +97,7 @@ class Sender:
         self,
         *,
         worker_id: str,
+        adoption: int = 0,
         ledger: Ledger,
         transport: Transport,
         journal: Journal,
@@ -110,6 +112,8 @@ class Sender:
         holding: Holding | None = None,
     ) -> None:
         self._worker_id = worker_id
+        self._adoption = adoption
+        self._claims = 0
         self._ledger = ledger
         self._transport = transport
         self._journal = journal
@@ -421,7 +425,13 @@ class Sender:
         room = self._room()
         if room < self._group and self._busy():
             return None
-        return ClaimRequest(self._worker_id, uuid.uuid4().hex, max(room, 1), sender=self._holding.key)
+        return self._claim_of(max(room, 1))
+
+    def _claim_of(self, limit: int) -> ClaimRequest:
+        token = uuid.uuid4().hex
+        return ClaimRequest(
+            self._worker_id, token, limit, self._claims, self._adoption, sender=self._holding.key
+        )
 
     def _room(self) -> int:
         """How many more jobs make two groups of those claimed; what is settled now counts no more."""
@@ -447,6 +457,7 @@ class Sender:
             else:
                 self._ready.append(Claimed(job, began_boot))
         if claim is not None:
+            self._claims = turn.claims
             self._mark_idle(not turn.claimed)
         self._pump()
         return len(turn.claimed)
@@ -510,17 +521,21 @@ class Sender:
     def _after_commit(self, turn: Turn) -> Turn:
         failpoint("settle-after")
         if turn.claimed:
-            self._note_claim(turn.claim_seq)
+            self._note_claim(turn)
             failpoint("claimed")
             self._load(turn.claimed)
         return turn
 
-    def _note_claim(self, claim_seq: int) -> None:
+    def _note_claim(self, turn: Turn) -> None:
         """Claim numbers only rise: one that does not comes from a database restored under our feet."""
-        if claim_seq <= self._highest_claim:
-            raise LedgerRolledBack(
-                f"The database gave out claim {claim_seq} after claim {self._highest_claim}: it was restored "
-                "from an older copy. Nothing was sent from it. Run 'sendonce db adopt'."
+        if turn.claim_seq <= self._highest_claim:
+            self._halt(
+                f"The database gave out claim {turn.claim_seq} after claim {self._highest_claim}: it was "
+                f"restored from an older copy. {HOW_TO_GO_ON}"
             )
-        self._highest_claim = claim_seq
-        self._journal.claimed(claim_seq)
+        self._highest_claim = turn.claim_seq
+        self._journal.claimed(turn.claim_seq, turn.claims)
+
+    def _halt(self, reason: str) -> NoReturn:
+        self._ledger.halt(reason)
+        raise LedgerRolledBack(reason)

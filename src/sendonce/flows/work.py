@@ -21,11 +21,11 @@ from sendonce.domain.letters import MessageSettings
 from sendonce.domain.outcomes import Accepted, Outcome
 from sendonce.domain.retries import RetryPolicy
 from sendonce.domain.senders import SenderHold
-from sendonce.domain.workers import SEEN_EVERY, Pulse, Rest, WorkerRecord
+from sendonce.domain.workers import SEEN_EVERY, ClaimCount, Pulse, Rest, WorkerRecord
 from sendonce.errors import LedgerRolledBack, Refused, Unavailable
 from sendonce.flows.build import ParcelBuilder
 from sendonce.flows.bury import bury_the_dead
-from sendonce.flows.check_ledger import check_ledger
+from sendonce.flows.check_ledger import ClaimWitness, check_ledger
 from sendonce.flows.hold_sender import Holding
 from sendonce.flows.keep_rate import RateKeeper
 from sendonce.flows.miss_workers import RollCall
@@ -52,6 +52,7 @@ class OwnJournal(Journal, Protocol):
     path: Path
     inode: int
     highest_claim: int
+    count: ClaimCount
 
     def close(self, *, settled: bool) -> None: ...
 
@@ -62,16 +63,14 @@ class Puller(Protocol):
     async def run_once(self) -> None: ...
 
 
-class StateKeeper(Graveyard, Protocol):
+class StateKeeper(Graveyard, ClaimWitness, Protocol):
     """The state directory of this machine."""
 
-    def enlist(self, name: str, worker_id: str, slots: int) -> OwnJournal: ...
+    def enlist(self, name: str, worker_id: str, slots: int, adoption: int) -> OwnJournal: ...
 
     def sweep(self, name: str, known: set[str]) -> None: ...
 
-    def highest_claim(self) -> int: ...
-
-    def keep_claim(self, claim_seq: int) -> None: ...
+    def keep_claim(self, claim_seq: int, count: ClaimCount | None) -> None: ...
 
     def boot_id(self) -> str: ...
 
@@ -158,13 +157,14 @@ class Worker:
             await asyncio.shield(asyncio.to_thread(self._leave, journal))
 
     def _prepare(self) -> None:
-        check_ledger(self._store, self._state.highest_claim())
+        check_ledger(self._store, self._state)
         bury_the_dead(self._store, self._state, self._options.retry.base)
         self._state.sweep(self._options.name, {w.lock_file for w in self._store.workers.open()})
 
     def _enlist(self) -> OwnJournal:
         slots = 1024 + 8 * self._options.batch_size
-        journal = self._state.enlist(self._options.name, self.id, slots)
+        adoption = self._store.ledger.identity().adoptions
+        journal = self._state.enlist(self._options.name, self.id, slots, adoption)
         record = WorkerRecord(
             id=self.id,
             name=self._options.name,
@@ -189,7 +189,8 @@ class Worker:
         try:
             self._rates.close()
             self._store.workers.end(self.id, "left")
-            self._state.keep_claim(max(journal.highest_claim, self._store.ledger.identity().claim_seq))
+            highest = max(journal.highest_claim, self._store.ledger.identity().claim_seq)
+            self._state.keep_claim(highest, journal.count)
             settled = True
         except (Unavailable, Refused) as exc:
             log.error("the worker could not sign off", extra={"fields": {"error": str(exc)}})
@@ -202,6 +203,7 @@ class Worker:
         builder = ParcelBuilder(self._store.mailouts, self._messages)
         self._sender = Sender(
             worker_id=self.id,
+            adoption=journal.count.adoption,
             ledger=self._store.ledger,
             transport=self._transport,
             journal=journal,

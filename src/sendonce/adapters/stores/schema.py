@@ -112,6 +112,8 @@ ledger = Table(
     Column("halted", Text),
     # Keys of unsubscribe links where UNSUBSCRIBE_SECRET is not set, 32 bytes each, the newest last.
     Column("link_secrets", LargeBinary),
+    # How often a restored or copied database was taken into use as this ledger.
+    Column("adoptions", Integer, nullable=False, server_default=text("0")),
     _moment("created_at", nullable=False),
     CheckConstraint("one = 1", name="ledger_has_one_row"),
 )
@@ -319,6 +321,9 @@ workers = Table(
     Column("rests", Text),
     Column("rest_reason", Text),
     _moment("rests_until"),
+    # Every claim counts here, under the token of the last: see domain/claim_counts.
+    Column("claims", BigInteger, nullable=False, server_default=text("0")),
+    Column("claim_token", Text),
     _moment("ended_at"),
     Column("end", Text),
     Index(

@@ -84,7 +84,7 @@ class Housekeeper:
         from sendonce.flows.bury import bury_the_dead
         from sendonce.flows.check_ledger import check_ledger
 
-        check_ledger(self._store, self._state.highest_claim())
+        check_ledger(self._store, self._state)
         bury_the_dead(self._store, self._state, self._retry_after)
         self._roll_call.call()
 

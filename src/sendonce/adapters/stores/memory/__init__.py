@@ -86,3 +86,6 @@ class MemoryStore:
 
     def close(self) -> None:
         """Nothing to let go of."""
+
+    def fingerprint(self) -> str | None:
+        return self.state.place

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from sendonce.adapters.stores.memory.arrows import accept, archive, fall_back_on_evidence, move, reschedule
 from sendonce.adapters.stores.memory.state import JobRow, State
 from sendonce.adapters.stores.memory.workers import sign_off
+from sendonce.domain.claim_counts import refuse_if_halted, was_committed
 from sendonce.domain.events import EventKind
 from sendonce.domain.jobs import (
     ADOPTED_ATTEMPTS,
@@ -25,7 +26,7 @@ from sendonce.domain.jobs import (
 from sendonce.domain.mailouts import RESTORED, MailoutStatus, Phase
 from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Refused
 from sendonce.domain.senders import PROBE_WITHIN, SenderHold
-from sendonce.domain.workers import LedgerIdentity
+from sendonce.domain.workers import ADOPTED, LedgerIdentity, WorkerRow
 from sendonce.errors import LedgerRolledBack
 from sendonce.errors import Refused as RefusedByRule
 from sendonce.ports import JobRef
@@ -41,7 +42,7 @@ class MemoryLedger:
     def identity(self) -> LedgerIdentity:
         s = self._state
         with s.transaction():
-            return LedgerIdentity(s.ledger_id, s.pepper, s.fingerprint, s.claim_seq, s.halted)
+            return LedgerIdentity(s.ledger_id, s.pepper, s.fingerprint, s.claim_seq, s.halted, s.adoptions)
 
     def now(self) -> datetime:
         return self._state.clock()
@@ -53,19 +54,25 @@ class MemoryLedger:
 
     def turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> Turn:
         with self._state.transaction() as now:
-            self._refuse_if_rolled_back(settlements, claim)
+            try:
+                self._refuse_if_rolled_back(settlements)
+                committed = claim is not None and self._was_committed(claim)
+            except LedgerRolledBack as exc:
+                self.halt(str(exc))
+                raise
             settled = sum(self._settle(s, now) for s in settlements)
             if claim is None:
                 return Turn((), 0, settled, 0)
             hold = self._state.sender_holds.get(claim.sender)
-            claimed = self._claimed_already(claim) if claim.retry else []
-            skipped = 0
-            if not claimed:
+            if committed:
+                claimed, skipped = self._claimed_already(claim), 0
+            else:
                 claimed, skipped = self._claim_unless_held(claim, hold, now)
             if claimed:
                 self._state.claim_seq += 1
             seq = self._state.claim_seq if claimed else 0
-            return Turn(tuple(map(_claimed_job, claimed)), seq, settled, skipped, hold)
+            claims, _ = self._state.claim_counts.get(claim.worker_id, (0, ""))
+            return Turn(tuple(map(_claimed_job, claimed)), seq, settled, skipped, hold, claims)
 
     def _claim_unless_held(
         self, claim: ClaimRequest, hold: SenderHold | None, now: datetime
@@ -81,15 +88,22 @@ class MemoryLedger:
             self._state.sender_holds[claim.sender] = replace(hold, next_try_at=later)
         return claimed, skipped
 
-    def _refuse_if_rolled_back(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> None:
+    def _refuse_if_rolled_back(self, settlements: Sequence[Settlement]) -> None:
         for s in settlements:
             row = self._state.jobs.get(s.job_id)
             if row is None or row.attempt < s.attempt:
                 raise LedgerRolledBack(
                     f"Attempt {s.attempt} of job {s.job_id} was claimed, but this store does not know of it."
                 )
-        if claim is not None and self._state.halted:
-            raise LedgerRolledBack(self._state.halted)
+
+    def _was_committed(self, claim: ClaimRequest) -> bool:
+        refuse_if_halted(self._state.halted)
+        row = None
+        if claim.worker_id in self._state.workers:
+            _, end = self._state.workers[claim.worker_id]
+            claims, token = self._state.claim_counts.get(claim.worker_id, (0, ""))
+            row = WorkerRow(claims, token, end)
+        return was_committed(claim, row, self._state.adoptions)
 
     def _claimed_already(self, claim: ClaimRequest) -> list[JobRow]:
         return [
@@ -107,6 +121,8 @@ class MemoryLedger:
             and self._state.mailouts[row.mailout_id].claimable
         ]
         picked = sorted(due, key=lambda row: (row.due_at, row.id))[: claim.limit]
+        if picked:
+            self._state.claim_counts[claim.worker_id] = (claim.claims + 1, claim.token)
         claimed = [row for row in picked if self._claim_one(row, claim, now)]
         return claimed, len(picked) - len(claimed)
 
@@ -301,7 +317,7 @@ class MemoryLedger:
 
     def halt(self, reason: str) -> None:
         with self._state.transaction():
-            self._state.halted = reason
+            self._state.halted = self._state.halted or reason
 
     def adopt(self, fingerprint: str | None, claim_seq: int, actor: str) -> int:
         why = RESTORED
@@ -313,6 +329,9 @@ class MemoryLedger:
                     entry.mailout = replace(m, paused=True, reason=why)
             doubted = sum(self._adopt_job(row, why, now) for row in s.jobs.values())
             s.halted, s.fingerprint = None, fingerprint
+            s.adoptions += 1
+            for worker_id, (worker, end) in s.workers.items():
+                s.workers[worker_id] = (worker, end or ADOPTED)
             s.claim_seq = max(s.claim_seq, claim_seq)
             s.audit.append((actor, "adopt", "ledger"))
             return doubted

@@ -96,8 +96,11 @@ class State:
     clock: Callable[[], datetime]
     pepper: bytes = field(default_factory=lambda: os.urandom(32))
     fingerprint: str | None = None
+    place: str | None = None
+    """What the fingerprint is compared with: a test may move the store."""
     claim_seq: int = 0
     halted: str | None = None
+    adoptions: int = 0
     jobs: dict[str, JobRow] = field(default_factory=dict)
     attempts: list[EndedAttempt] = field(default_factory=list)
     mailouts: dict[str, MailoutRow] = field(default_factory=dict)
@@ -105,6 +108,7 @@ class State:
     suppressions: dict[tuple[str, str], Suppression] = field(default_factory=dict)
     events: list[tuple[DeliveryEvent, str | None, datetime]] = field(default_factory=list)
     workers: dict[str, tuple[WorkerRecord, str | None]] = field(default_factory=dict)
+    claim_counts: dict[str, tuple[int, str]] = field(default_factory=dict)
     permits: dict[tuple[str, str], tuple[int, datetime]] = field(default_factory=dict)
     sender_holds: dict[str, SenderHold] = field(default_factory=dict)
     canaries: dict[str, Canary] = field(default_factory=dict)

@@ -56,6 +56,11 @@ class MemoryWorkers:
         )
         return WorkerStatus(record, sending, self._state.clock() if end else None, end)
 
+    def claims_of(self, worker_ids: Sequence[str]) -> dict[str, int]:
+        with self._state.transaction():
+            known = [worker_id for worker_id in worker_ids if worker_id in self._state.workers]
+            return {each: self._state.claim_counts.get(each, (0, ""))[0] for each in known}
+
 
 def sign_off(state: State, worker_id: str, how: str, now: datetime) -> None:
     """The worker is over, and its permits and its planning return."""

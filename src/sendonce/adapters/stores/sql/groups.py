@@ -5,22 +5,25 @@ that is cheapest for its driver. Everything rare is in ``ledger``, in SQLAlchemy
 
 * SQLite: ``sqlite3`` lets go of the interpreter at every row, and the event loop is slow to give it back.
   A group goes in and comes out as one JSON text, on the driver's own connection.
-* PostgreSQL: a round trip costs more than the work at its end. The clock, the open mailouts and the
-  durability of the transaction come with one statement, the claim's number with the claim.
+* PostgreSQL: a round trip costs more than the work at its end. The claim's count in its worker's
+  row, the clock, the open mailouts and the durability of the transaction come with one statement, the claim's
+  number with the claim.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from sqlalchemy.engine import Connection
 
 from sendonce.adapters.stores.sql.database import Database
+from sendonce.domain.claim_counts import refuse_if_halted, was_committed
 from sendonce.domain.jobs import ClaimedJob, ClaimRequest, JobState
+from sendonce.domain.workers import WorkerRow
 from sendonce.ports import JobRef
 
 AcceptedLetter = tuple[str, int, str | None]
@@ -29,13 +32,17 @@ AcceptedLetter = tuple[str, int, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What a turn has to know first: the store's time, why the ledger is halted, which mailouts it may claim
-    from, and whether the sender is held."""
+    """What a turn has to know first: the store's time, and for a claim its worker's count.
+
+    ``mailouts`` may be claimed from; there are none where nothing is due. ``held`` tells that the sender is.
+    """
 
     now: datetime
-    halted: str | None
-    mailouts: list[str]
-    held: bool
+    held: bool = False
+    mailouts: list[str] = field(default_factory=list)
+    claims: int = 0
+    committed: bool = False
+    """This very claim was committed before: its reply was lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +55,11 @@ class ClaimedGroup:
 
 
 class Groups(Protocol):
-    def open(self, tx: Connection, sender: str) -> Opening: ...
+    def open(self, tx: Connection, claim: ClaimRequest | None, *, count_anyway: bool) -> Opening:
+        """Begin a turn; a claim is counted first, where anything is due or ``count_anyway`` says so.
+
+        Raises LedgerRolledBack and WorkerBuried where the claim may not be made.
+        """
 
     def settle(self, tx: Connection, accepted: Sequence[AcceptedLetter], now: datetime) -> set[JobRef]:
         """Accepted letters → sent; those that were where they should be."""
@@ -72,10 +83,20 @@ class SqliteGroups:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    def open(self, tx: Connection, sender: str) -> Opening:
-        rows = self._execute(tx, "open_mailouts", sender).fetchall()
-        _, halted, held = rows[0]
-        return Opening(datetime.now(UTC), halted, [row[0] for row in rows if row[0] is not None], bool(held))
+    def open(self, tx: Connection, claim: ClaimRequest | None, *, count_anyway: bool) -> Opening:
+        now = datetime.now(UTC)
+        if claim is None:
+            return Opening(now)
+        rows = self._execute(tx, "open_mailouts", claim.sender).fetchall()
+        _, halted, adoptions, held = rows[0]
+        refuse_if_halted(halted)
+        expected = (claim.worker_id, claim.token, claim.claims)
+        when = (count_anyway, self._db.moment(now), claim.sender)
+        counted = self._execute(tx, "count_claim", *expected, *when).fetchone()
+        if counted is not None:
+            return Opening(now, bool(held), [row[0] for row in rows if row[0] is not None], counted[0])
+        worker = self._execute(tx, "worker_row", claim.worker_id).fetchone()
+        return _uncounted(Opening(now, bool(held)), claim, worker, adoptions)
 
     def settle(self, tx: Connection, accepted: Sequence[AcceptedLetter], now: datetime) -> set[JobRef]:
         group = json.dumps(accepted)
@@ -116,10 +137,20 @@ class PostgresGroups:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    def open(self, tx: Connection, sender: str) -> Opening:
-        rows = self._execute(tx, "open_turn", {"sender": sender}).fetchall()
-        _, now, _, halted, held, _ = rows[0]
-        return Opening(now.astimezone(UTC), halted, [row[2] for row in rows if row[2] is not None], held)
+    def open(self, tx: Connection, claim: ClaimRequest | None, *, count_anyway: bool) -> Opening:
+        if claim is None:
+            return Opening(self._execute(tx, "open_settle").fetchone()[0].astimezone(UTC))
+        expected = {"worker": claim.worker_id, "token": claim.token, "claims": claim.claims}
+        values = {**expected, "anyway": count_anyway, "sender": claim.sender}
+        rows = self._execute(tx, "open_claim", values).fetchall()
+        _, moment, halted, adoptions, held, counted, *_ = rows[0]
+        now = moment.astimezone(UTC)
+        refuse_if_halted(halted)
+        if counted is not None:
+            return Opening(now, held, [row[0] for row in rows if row[0] is not None], counted)
+        # A statement of its own: the first may have waited for a COMMIT that it does not see.
+        worker = self._execute(tx, "worker_row", {"worker": claim.worker_id}).fetchone()
+        return _uncounted(Opening(now, held), claim, worker, adoptions)
 
     def settle(self, tx: Connection, accepted: Sequence[AcceptedLetter], now: datetime) -> set[JobRef]:
         jobs, attempts, message_ids = map(list, zip(*accepted, strict=True))
@@ -149,6 +180,13 @@ class PostgresGroups:
 
     def _execute(self, tx: Connection, statement: str, values: dict[str, Any] | None = None) -> Any:
         return self._db.driver(tx).execute(self._db.statement(statement), values)
+
+
+def _uncounted(opening: Opening, claim: ClaimRequest, row: Sequence[Any] | None, adoptions: int) -> Opening:
+    """Nothing is due, or the claim was committed before, or it may not be made."""
+    worker = WorkerRow(*row) if row is not None else None
+    committed = was_committed(claim, worker, adoptions)
+    return replace(opening, claims=claim.claims + committed, committed=committed)
 
 
 def _first(row: Sequence[Any]) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -43,7 +43,7 @@ from sendonce.domain.mailouts import RESTORED
 from sendonce.domain.outcomes import Accepted, Deferred, InDoubt
 from sendonce.domain.outcomes import Refused as RefusedOutcome
 from sendonce.domain.senders import SenderHold
-from sendonce.domain.workers import LedgerIdentity
+from sendonce.domain.workers import ADOPTED, LedgerIdentity
 from sendonce.errors import LedgerRolledBack, Refused, Unavailable
 from sendonce.ports import JobRef
 
@@ -73,7 +73,7 @@ class SqlLedger:
     # -- what the engine does, many times a second ---------------------------------------------
 
     def turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> Turn:
-        with self._db.writing(made_durable=False) as tx:
+        with self._halting(), self._db.writing(made_durable=False) as tx:
             return self._settle_and_claim(tx, settlements, claim)
 
     def begin_turn(
@@ -81,7 +81,7 @@ class SqlLedger:
     ) -> UncommittedTurn | None:
         if not self._db.is_sqlite:
             return None
-        with ExitStack() as stack:
+        with self._halting(), ExitStack() as stack:
             try:
                 tx = stack.enter_context(self._db.writing(made_durable=False, at_once=True))
             except Unavailable:
@@ -92,22 +92,30 @@ class SqlLedger:
     def _settle_and_claim(
         self, tx: Connection, settlements: Sequence[Settlement], claim: ClaimRequest | None
     ) -> Turn:
-        opening = self._groups.open(tx, claim.sender if claim else "")
+        opening = self._groups.open(tx, claim, count_anyway=_may_be_due_at_once(settlements, claim))
         settled = self._settle(tx, settlements, opening.now)
         if claim is None:
             return Turn((), 0, settled, 0)
-        if opening.halted:
-            raise LedgerRolledBack(opening.halted)
         hold = lock_hold(tx, claim.sender) if opening.held else None
-        claimed = self._claimed_already(tx, claim) if claim.retry else []
-        if claimed:
-            turn = Turn(tuple(claimed), self._groups.next_claim_seq(tx), settled, 0, hold)
+        if opening.committed:
+            claimed = self._claimed_already(tx, claim)
+            seq = self._groups.next_claim_seq(tx) if claimed else 0
+            turn = Turn(tuple(claimed), seq, settled, 0, hold, opening.claims)
         elif hold is not None:
             turn = self._claim_probe(tx, claim, opening, settled, hold)
         else:
             turn = self._claim(tx, claim, opening, settled)
         failpoint("claim-before-commit")
         return turn
+
+    @contextmanager
+    def _halting(self) -> Iterator[None]:
+        """The transaction that notices a database gone back is undone; the halt is kept in one of its own."""
+        try:
+            yield
+        except LedgerRolledBack as exc:
+            self.halt(str(exc))
+            raise
 
     def _claim(self, tx: Connection, claim: ClaimRequest, opening: Opening, settled: int) -> Turn:
         claimed: list[ClaimedJob] = []
@@ -121,14 +129,14 @@ class SqlLedger:
             claimed += group.jobs
             skipped += group.skipped
             seq = max(seq, group.seq)
-        return Turn(tuple(claimed), seq, settled, skipped)
+        return Turn(tuple(claimed), seq, settled, skipped, claims=opening.claims)
 
     def _claim_probe(
         self, tx: Connection, claim: ClaimRequest, opening: Opening, settled: int, hold: SenderHold
     ) -> Turn:
         """One job, once the hold's time has come; the next probe waits for its answer."""
         if hold.lets_nobody_try(opening.now):
-            return Turn((), 0, settled, 0, hold)
+            return Turn((), 0, settled, 0, hold, opening.claims)
         turn = self._claim(tx, replace(claim, limit=1), opening, settled)
         if turn.claimed:
             put_off_probes(tx, hold, opening.now)
@@ -363,7 +371,9 @@ class SqlLedger:
             seq = row.claim_seq
             if not self._db.is_sqlite:
                 seq = tx.exec_driver_sql("SELECT last_value FROM claim_seq").scalar_one()
-            return LedgerIdentity(row.ledger_id, bytes(row.pepper), row.fingerprint, int(seq), row.halted)
+            return LedgerIdentity(
+                row.ledger_id, bytes(row.pepper), row.fingerprint, int(seq), row.halted, row.adoptions
+            )
 
     def now(self) -> datetime:
         with self._db.reading() as tx:
@@ -371,13 +381,17 @@ class SqlLedger:
 
     def halt(self, reason: str) -> None:
         with self._db.writing() as tx:
-            tx.execute(ledger.update().values(halted=reason))
+            tx.execute(ledger.update().where(ledger.c.halted.is_(None)).values(halted=reason))
 
     def adopt(self, fingerprint: str | None, claim_seq: int, actor: str) -> int:
         with self._db.writing() as tx:
             now = self._db.now(tx)
             doubted = self._doubt_all(tx)
-            tx.execute(ledger.update().values(halted=None, fingerprint=fingerprint))
+            tx.execute(
+                ledger.update().values(halted=None, fingerprint=fingerprint, adoptions=ledger.c.adoptions + 1)
+            )
+            # Their counts may be of the forgotten time: who lives comes again as a new one.
+            tx.execute(workers.update().where(workers.c.ended_at.is_(None)).values(ended_at=now, end=ADOPTED))
             if self._db.is_sqlite:
                 higher = sa.case((ledger.c.claim_seq < claim_seq, claim_seq), else_=ledger.c.claim_seq)
                 tx.execute(ledger.update().values(claim_seq=higher))
@@ -409,6 +423,11 @@ class SqlLedger:
         known = tx.execute(before).scalar_one()
         tx.execute(message_jobs.update().where(JOBS.state.in_(open_states)).values(changes))
         return int(tx.execute(before).scalar_one() - known)
+
+
+def _may_be_due_at_once(settlements: Sequence[Settlement], claim: ClaimRequest | None) -> bool:
+    """What this very turn puts off may be claimed in it; and a second try waits for the first in any case."""
+    return (claim is not None and claim.retry) or any(isinstance(s.outcome, Deferred) for s in settlements)
 
 
 # A worker that is not heard of again leaves its job in doubt, unless an earlier attempt is proven.

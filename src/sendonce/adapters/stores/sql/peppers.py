@@ -10,7 +10,7 @@ from sendonce.adapters.stores.sql.database import Database
 
 # PostgreSQL: whoever hashes addresses, or writes or compares keys that it has read, shares this lock; whoever
 # rotates has it alone. On SQLite a writer is alone anyway. Transaction locks pass a pooler. The statement
-# open_turn, which begins every claim, takes it by this number too.
+# open_claim and open_settle, which begin every turn, take it by this number too.
 _ADVISORY_LOCK = 7_337_065_265
 
 

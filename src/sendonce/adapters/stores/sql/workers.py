@@ -63,6 +63,11 @@ class SqlWorkers:
         sending = tx.execute(_sending_of(row.id)).scalar_one()
         return WorkerStatus(_record(row), sending, row.ended_at, row.end)
 
+    def claims_of(self, worker_ids: Sequence[str]) -> dict[str, int]:
+        with self._db.reading() as tx:
+            query = sa.select(W.id, W.claims).where(W.id.in_(worker_ids))
+            return {row.id: row.claims for row in tx.execute(query)}
+
 
 _OPEN = sa.select(workers).where(W.ended_at.is_(None)).order_by(W.started_at, W.id)
 

@@ -23,6 +23,11 @@ def _workers_and_claims() -> None:
     op.add_column("workers", sa.Column("rests", sa.Text()))
     op.add_column("workers", sa.Column("rest_reason", sa.Text()))
     op.add_column("workers", sa.Column("rests_until", Moment()))
+    op.add_column(
+        "workers", sa.Column("claims", sa.BigInteger(), nullable=False, server_default=sa.text("0"))
+    )
+    op.add_column("workers", sa.Column("claim_token", sa.Text()))
+    op.add_column("ledger", sa.Column("adoptions", sa.Integer(), nullable=False, server_default=sa.text("0")))
 
 
 def _held_senders() -> None:
