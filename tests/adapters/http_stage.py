@@ -21,6 +21,7 @@ from sendonce.domain.jobs import Job
 from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.domain.tokens import sign_token
 from sendonce.entrypoints.http import create_app, server_config
+from sendonce.entrypoints.http.connections import ConnectionLimits
 from sendonce.settings import load_settings
 from tests.conformance.stage import Stage
 
@@ -106,6 +107,7 @@ def serving(
     environment: Mapping[str, str] | None = None,
     tick: Callable[[float], Awaitable[dict[str, Any]]] | None = None,
     tenant_id: str = DEFAULT_TENANT,
+    limits: ConnectionLimits | None = None,
 ) -> Iterator[HttpStage]:
     """The service as uvicorn runs it, in a thread. The socket listens before the server is up."""
     given = {"EXECUTOR_SHARED_SECRET": SECRET, "UNSUBSCRIBE_SECRET": UNSUBSCRIBE_SECRET, "HOME": "/nowhere"}
@@ -115,7 +117,7 @@ def serving(
     stage = HttpStage(listener.getsockname()[1], store)
     metrics = Metrics(store.jobs.count_by_state)
     app = create_app(settings, store, metrics, nudge=stage.nudge, tick=tick, tenant_id=tenant_id)
-    server = QuickServer(server_config(app, "127.0.0.1", 0))
+    server = QuickServer(server_config(app, "127.0.0.1", 0, limits))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:

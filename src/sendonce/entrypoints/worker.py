@@ -178,6 +178,7 @@ def run_service(settings: Settings, store: Store, *, with_worker: bool) -> None:
 
 async def _serve(settings: Settings, store: Store, *, with_worker: bool) -> None:
     from sendonce.entrypoints.http import create_app
+    from sendonce.entrypoints.http.connections import ConnectionLimits, connections_beside
     from sendonce.entrypoints.http.server import bound_socket, quiet_server
 
     metrics = Metrics(store.jobs.count_by_state, lambda: queue_age(store))
@@ -189,7 +190,8 @@ async def _serve(settings: Settings, store: Store, *, with_worker: bool) -> None
     app = create_app(settings, store, metrics, tick=tick_for)
     tune_the_interpreter()
     listener = bound_socket(settings.host, settings.port)
-    server = quiet_server(app)
+    letters = settings.concurrency if with_worker else 0
+    server = quiet_server(app, ConnectionLimits(connections=connections_beside(letters)))
 
     def stop() -> None:
         server.should_exit = True

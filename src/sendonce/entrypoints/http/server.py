@@ -9,24 +9,28 @@ from contextlib import contextmanager
 import uvicorn
 from starlette.types import ASGIApp
 
+from sendonce.entrypoints.http.connections import ConnectionLimits
+from sendonce.entrypoints.http.protocol import GuardedConfig
 from sendonce.errors import Unavailable
 
 # A server that does not let go of stuck connections could not be restarted.
 _GRACE_SECONDS = 8
 
 
-def server_config(app: ASGIApp, host: str, port: int) -> uvicorn.Config:
-    """One process on httptools and uvloop; logs go where the process's logs go.
+def server_config(
+    app: ASGIApp, host: str, port: int, limits: ConnectionLimits | None = None
+) -> uvicorn.Config:
+    """One process on httptools and uvloop, within limits; logs go where the process's logs go.
 
     No access log: unsubscribe tokens stand in the query, and a log outlives the letters. No proxy
     headers: the peer's address serves only to slow down guessers, who could write what they like there.
     """
-    return uvicorn.Config(
+    return GuardedConfig(
         app,
+        limits or ConnectionLimits(),
         host=host,
         port=port,
         loop="uvloop",
-        http="httptools",
         ws="none",
         interface="asgi3",
         lifespan="on",
@@ -34,7 +38,6 @@ def server_config(app: ASGIApp, host: str, port: int) -> uvicorn.Config:
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        timeout_keep_alive=75,  # longer than a load balancer's 60 s, so that it is the one to hang up
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
 
@@ -53,9 +56,9 @@ def bound_socket(host: str, port: int) -> socket.socket:
     return listener
 
 
-def quiet_server(app: ASGIApp) -> uvicorn.Server:
+def quiet_server(app: ASGIApp, limits: ConnectionLimits) -> uvicorn.Server:
     """A server that leaves signals to its owner: a worker beside it must drain before the process ends."""
-    return _Quiet(server_config(app, "127.0.0.1", 0))
+    return _Quiet(server_config(app, "127.0.0.1", 0, limits))
 
 
 class _Quiet(uvicorn.Server):
