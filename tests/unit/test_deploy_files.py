@@ -102,6 +102,7 @@ def test_every_service_of_ours_is_locked_in_and_keeps_its_state(compose: dict[st
         assert service["cap_drop"] == ["ALL"]
         assert service["security_opt"] == ["no-new-privileges:true"]
         assert service["tmpfs"] == ["/tmp"]
+        assert service["ulimits"]["nofile"] >= 4096
         assert service["volumes"] == ["state:/state"]
         assert service["environment"]["STATE_DIR"] == "/state"
         assert service["environment"]["DATABASE_URL"].startswith("postgresql://")
@@ -165,6 +166,9 @@ def test_the_units_are_hardened_as_the_page_says(path: Path) -> None:
     assert int(service["TimeoutStopSec"]) > 16
     assert service["Restart"] == "on-failure"
     assert service["RestartPreventExitStatus"] == "2 3"
+    assert unit(path)["Unit"]["StartLimitIntervalSec"] == "0", "a flood could keep it down"
+    assert int(service["RestartSec"]) >= 1
+    assert int(service["LimitNOFILE"]) >= 4096
     assert "ProcSubset" not in service, "the boot id is read from /proc/sys"
 
 

@@ -29,6 +29,7 @@ from sendonce.flows.check_ledger import ClaimWitness, check_ledger
 from sendonce.flows.hold_sender import Holding
 from sendonce.flows.keep_rate import RateKeeper
 from sendonce.flows.miss_workers import RollCall
+from sendonce.flows.repeat import repeat, shortages
 from sendonce.flows.resolve_doubts import DoubtPolicy, DoubtResolver, Witness
 from sendonce.flows.send import Sender, boot_time
 from sendonce.flows.start_due import DueStarter
@@ -220,16 +221,16 @@ class Worker:
         self._sender.permits_until = self._rates.permits_until
         sending = asyncio.create_task(self._sender.run())
         duties: list[asyncio.Task[None]] = [
-            asyncio.create_task(self._every(PLAN_EVERY, self._plan)),
-            asyncio.create_task(self._every(RENEW_EVERY, self._renew_rate)),
-            asyncio.create_task(self._every(SEEN_EVERY, self._show_life)),
-            asyncio.create_task(self._every(self._options.bury_every, self._see_to_the_dead)),
+            asyncio.create_task(repeat(PLAN_EVERY, self._plan)),
+            asyncio.create_task(repeat(RENEW_EVERY, self._renew_rate)),
+            asyncio.create_task(repeat(SEEN_EVERY, self._show_life)),
+            asyncio.create_task(repeat(self._options.bury_every, self._see_to_the_dead)),
         ]
         duties += [
-            asyncio.create_task(self._every(every, _in_thread(chore))) for every, chore in self._chores
+            asyncio.create_task(repeat(every, _in_thread(chore))) for every, chore in self._chores
         ]
         if self._puller is not None:
-            duties.append(asyncio.create_task(self._every(PULL_EVERY, self._puller.run_once)))
+            duties.append(asyncio.create_task(repeat(PULL_EVERY, self._puller.run_once)))
         if until is not None:
             duties.append(asyncio.create_task(self._watch(until)))
         stopping = asyncio.create_task(self._stopping.wait())
@@ -248,20 +249,9 @@ class Worker:
             await asyncio.gather(*everything, return_exceptions=True)
         return self._sender.settled
 
-    async def _every(self, seconds: float, duty: Callable[[], Awaitable[None]]) -> None:
-        """Do a duty again and again; a database or provider that does not answer is asked again later."""
-        while True:
-            try:
-                await duty()
-            except LedgerRolledBack:
-                raise
-            except Unavailable as exc:
-                log.warning("a duty failed", extra={"fields": {"error": str(exc)}})
-            await asyncio.sleep(seconds)
-
     async def _watch(self, until: Callable[[Worker], Awaitable[bool]]) -> None:
         while True:
-            with suppress(Unavailable):
+            with suppress(Unavailable), shortages():
                 if await until(self):
                     return
             await asyncio.sleep(0.1)

@@ -11,10 +11,11 @@ import asyncio
 import logging
 import threading
 import uuid
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sendonce.entrypoints.cli.context import opened_store, ready_settings
-from sendonce.errors import Unavailable
+from sendonce.flows.repeat import repeat
 
 if TYPE_CHECKING:
     from sendonce.adapters.wire_journal import StateDirectory
@@ -69,7 +70,9 @@ class Housekeeper:
         for number in stopping_signals():
             loop.add_signal_handler(number, stopping.set)
         duties: list[Chore] = [(self._bury_every, self._bury), (PLAN_EVERY, self._plan), *chores]
-        tasks = [asyncio.create_task(_every(chore)) for chore in duties]
+        tasks = [
+            asyncio.create_task(repeat(seconds, partial(asyncio.to_thread, duty))) for seconds, duty in duties
+        ]
         log.info("the scheduler is at work")
         stopped = asyncio.create_task(stopping.wait())
         await asyncio.wait([*tasks, stopped], return_when=asyncio.FIRST_COMPLETED)
@@ -90,14 +93,3 @@ class Housekeeper:
 
     def _plan(self) -> None:
         self._steward.run()
-
-
-async def _every(chore: Chore) -> None:
-    """Do it again and again; what does not answer is asked again later."""
-    seconds, duty = chore
-    while True:
-        try:
-            await asyncio.to_thread(duty)
-        except Unavailable as exc:
-            log.warning("a duty failed", extra={"fields": {"error": str(exc)}})
-        await asyncio.sleep(seconds)
