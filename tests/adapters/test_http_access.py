@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from sendonce.domain.mailouts import MailoutStatus
-from sendonce.entrypoints.http import access
+from sendonce.entrypoints.http import access, mailouts
 from tests.adapters.http_stage import BEARER, SECRET, Answer, HttpStage, serving
 
 NOBODY = "00000000-0000-7000-8000-000000000000"
@@ -96,3 +97,49 @@ def test_secrets_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(access.hmac, "compare_digest", compare)
     assert access.is_among(["right", "x" * 100], ["right", "other", ""])
     assert compared == [(32, 32)] * 4
+
+
+# -- the cheap check comes first ---------------------------------------------------------------------
+
+
+def _padded(size: int, **fields: Any) -> bytes:
+    return json.dumps(fields | {"padding": "x" * size}).encode()
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("shown", [{}, {"Authorization": "Bearer wrong"}, {"X-Mailout-Token": "wrong"}])
+def test_a_long_body_without_the_secret_in_a_header_is_not_looked_into(
+    service: HttpStage, shown: dict[str, str], chunked: bool
+) -> None:
+    """401 above 4 KB, even with the right secret in it; 413 above 256 KB. Up to 4 KB it is read."""
+    mailout_id = service.ready_mailout()
+    for size, status in ((3_000, 200), (5_000, 401), (250_000, 401), (270_000, 413)):
+        body: Any = _padded(size, mailout_id=mailout_id, auth_token=SECRET, dry_run=True)
+        body = iter([body[:100], body[100:]]) if chunked else body
+        assert service.ask("POST", "/send-mailout", body, shown).status == status
+
+
+def test_with_the_secret_in_a_header_a_body_may_be_long(service: HttpStage) -> None:
+    """Notion posts the whole page."""
+    body = _padded(200_000, mailout_id=service.ready_mailout(), dry_run=True)
+    for headers in (BEARER, {"X-Mailout-Token": SECRET}):
+        assert service.ask("POST", "/send-mailout", body, headers).status == 200
+
+
+def test_a_peer_that_failed_too_often_is_not_parsed_for(
+    service: HttpStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bad JSON counts as a failure, too. After twenty nothing is parsed but what shows the right secret."""
+    mailout_id = service.ready_mailout()
+    statuses = [service.ask("POST", "/send-mailout", b"{").status for _ in range(30)]
+    assert statuses[:20] == [400] * 20
+    assert statuses[-1] == 429
+    parsed: list[bytes] = []
+    real = mailouts.read_object
+    monkeypatch.setattr(mailouts, "read_object", lambda body: parsed.append(body) or real(body))
+    guesses = [_padded(3000, auth_token=token) for token in ("guess", SECRET[:-1])]
+    for guess in (b"{", b"[" * 4000, *guesses):
+        assert service.ask("POST", "/send-mailout", guess).status == 429
+    assert parsed == []
+    assert service.start(mailout_id).status == 200
+    assert len(parsed) == 1

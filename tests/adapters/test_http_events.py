@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import logging
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,8 +19,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.x509.oid import NameOID
 
+from sendonce.adapters.events import sns
 from sendonce.domain.jobs import ClaimedJob, JobState
 from sendonce.domain.subscribers import SubscriberStatus
+from sendonce.entrypoints.http.slow_lane import SlowLane
 from tests.adapters.http_server import ScriptedServer, Step, answer
 from tests.adapters.http_stage import BEARER, Answer, HttpStage, serving
 
@@ -198,6 +202,56 @@ def test_strangers_cannot_fill_the_log(service: HttpStage, caplog: pytest.LogCap
     assert _post(service, _signed(_event("Open"))).status == 200
 
 
+def test_nothing_is_parsed_that_does_not_name_a_topic_of_ours(
+    service: HttpStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 256 KB from a stranger only the bytes are looked at."""
+    parsed: list[str] = []
+    monkeypatch.setattr(sns, "strict_object", lambda _body, what: parsed.append(what) or {})
+    padding = "x" * 200_000
+    for body in (b"[" * 250_000, {"TopicArn": TOPIC[:-1], "Message": padding}, {"Message": padding}):
+        assert service.ask("POST", "/ses-events", body).status in (400, 403)
+    assert parsed == []
+    assert service.ask("POST", "/ses-events", {"TopicArn": TOPIC}).status == 400
+    assert parsed == ["The SNS message"]
+
+
+def test_a_flood_of_forged_messages_waits_and_genuine_ones_get_through(
+    service: HttpStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After twenty refusals a peer's messages are looked at one by one, in a small share of the time.
+    Where too many wait, 503 makes SNS bring them again."""
+    forged = json.dumps(_signed(_event("Open")) | {"Signature": "AAAA"}).encode()
+    assert {service.ask("POST", "/ses-events", forged).status for _ in range(25)} == {403}
+    assert _post(service, _signed(_event("Open"))).status == 200
+    slow = SlowLane.turn
+    monkeypatch.setattr(SlowLane, "turn", lambda lane: setattr(lane, "_most_waiting", 0) or slow(lane))
+    answered = _post(service, _signed(_event("Open")))
+    assert (answered.status, answered.headers["retry-after"]) == (503, "20")
+
+
+def test_the_slow_lane_takes_a_small_share_of_the_time() -> None:
+    """One at a time, and a rest after each that is many times as long as it took."""
+
+    async def life() -> float:
+        lane = SlowLane(share=0.1)
+        running = 0
+
+        async def work() -> None:
+            nonlocal running
+            async with lane.turn():
+                running += 1
+                assert running == 1
+                await asyncio.sleep(0.01)
+                running -= 1
+
+        began = time.monotonic()
+        await asyncio.gather(*[work() for _ in range(4)])
+        return time.monotonic() - began
+
+    assert asyncio.run(life()) > 3 * 0.01 / 0.1
+
+
 def test_without_topics_everything_is_refused(sqlite_url: str, certificate: Path) -> None:
     """An empty SNS_ALLOWED_TOPIC_ARNS believes nobody."""
     with serving(sqlite_url, {"SNS_SIGNING_CERT_FILE": str(certificate)}) as service:
@@ -207,13 +261,13 @@ def test_without_topics_everything_is_refused(sqlite_url: str, certificate: Path
 def test_a_subscription_is_confirmed_by_a_call_of_our_own(sqlite_url: str, certificate: Path) -> None:
     """ConfirmSubscription with the token goes to SNS; SubscribeURL is never opened."""
     with (
-        ScriptedServer([answer(200, CONFIRMED)]) as sns,
+        ScriptedServer([answer(200, CONFIRMED)]) as endpoint,
         ScriptedServer() as trap,
-        serving(sqlite_url, _environment(certificate, sns.url)) as service,
+        serving(sqlite_url, _environment(certificate, endpoint.url)) as service,
     ):
         told = _post(service, _signed("hello", "SubscriptionConfirmation", SubscribeURL=trap.url))
         assert (told.status, told.json) == (200, {"verdict": "confirmed"})
-        (request,) = sns.requests
+        (request,) = endpoint.requests
         assert b"Action=ConfirmSubscription" in request.body
         assert b"Token=a-token" in request.body
         assert trap.connections == 0
@@ -223,8 +277,8 @@ def test_an_unconfirmed_subscription_comes_again(sqlite_url: str, certificate: P
     """503 when SNS does not take the confirmation, so that it asks once more."""
     refusal: Step = answer(500, b"<Error><Code>InternalError</Code></Error>")
     with (
-        ScriptedServer([refusal]) as sns,
-        serving(sqlite_url, _environment(certificate, sns.url)) as service,
+        ScriptedServer([refusal]) as endpoint,
+        serving(sqlite_url, _environment(certificate, endpoint.url)) as service,
     ):
         assert _post(service, _signed("hello", "SubscriptionConfirmation")).status == 503
 

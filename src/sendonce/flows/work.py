@@ -226,9 +226,7 @@ class Worker:
             asyncio.create_task(repeat(SEEN_EVERY, self._show_life)),
             asyncio.create_task(repeat(self._options.bury_every, self._see_to_the_dead)),
         ]
-        duties += [
-            asyncio.create_task(repeat(every, _in_thread(chore))) for every, chore in self._chores
-        ]
+        duties += [asyncio.create_task(repeat(every, _in_thread(chore))) for every, chore in self._chores]
         if self._puller is not None:
             duties.append(asyncio.create_task(repeat(PULL_EVERY, self._puller.run_once)))
         if until is not None:

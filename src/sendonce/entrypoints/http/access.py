@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 from ipaddress import IPv6Address, ip_address
+from typing import NoReturn
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -33,14 +34,22 @@ class FailureLimit:
 
     def spend(self, peer: str) -> bool:
         """Note a failure; False when the peer has had too many of late."""
-        now = self._clock()
-        left, since = self._peers.pop(peer, (_BURST, now))
-        left = min(_BURST, left + (now - since) * _REFILL_PER_SECOND)
+        left = self._left(peer)
         allowed = left >= 1
-        self._peers[peer] = (left - 1 if allowed else left, now)
+        self._peers.pop(peer, None)
+        self._peers[peer] = (left - 1 if allowed else left, self._clock())
         if len(self._peers) > _MOST_PEERS:
             del self._peers[next(iter(self._peers))]
         return allowed
+
+    def is_spent(self, peer: str) -> bool:
+        """Whether the next failure of the peer is one too many."""
+        return self._left(peer) < 1
+
+    def _left(self, peer: str) -> float:
+        now = self._clock()
+        left, since = self._peers.get(peer, (_BURST, now))
+        return min(_BURST, left + (now - since) * _REFILL_PER_SECOND)
 
 
 class Gate:
@@ -55,9 +64,20 @@ class Gate:
         429 instead for a peer that fails too often.
         """
         if not is_among(shown, secrets):
-            if not self.tolerates(request):
-                raise HTTPException(429, _SLOW_DOWN, {"Retry-After": "60"})
-            raise HTTPException(401, _UNAUTHORIZED, {"WWW-Authenticate": "Bearer"})
+            self.turn_away(request)
+
+    def turn_away(self, request: Request) -> NoReturn:
+        self.note_failure(request)
+        raise HTTPException(401, _UNAUTHORIZED, {"WWW-Authenticate": "Bearer"})
+
+    def note_failure(self, request: Request) -> None:
+        """429 for a peer that has failed too often; any other may get its answer."""
+        if not self.tolerates(request):
+            raise HTTPException(429, _SLOW_DOWN, {"Retry-After": "60"})
+
+    def has_had_enough_of(self, request: Request) -> bool:
+        """Whether the peer has failed too often for any work to be done at its word."""
+        return self._limit.is_spent(peer_of(request))
 
     def tolerates(self, request: Request) -> bool:
         """Note a failure of the peer; whether it may still have its answer, or a line in the log."""

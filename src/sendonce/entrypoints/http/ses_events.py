@@ -21,6 +21,7 @@ from sendonce.domain.event_route import ATTEND_EVERY
 from sendonce.entrypoints.http.answers import error_answer, json_answer
 from sendonce.entrypoints.http.bodies import read_body
 from sendonce.entrypoints.http.service import Service
+from sendonce.entrypoints.http.slow_lane import SlowLane
 from sendonce.errors import BadInput, Unavailable
 from sendonce.flows.record_event import record_event
 from sendonce.wiring import aws_credentials, sns_verifier
@@ -47,21 +48,30 @@ class SesEventEndpoint:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._verifier = sns_verifier(service.settings)
+        self._slow_lane = SlowLane()
 
     async def post(self, request: Request) -> Response:
         body = await read_body(request)
         try:
-            # Not among the store's threads: this may wait for a certificate to be fetched.
-            message = await asyncio.to_thread(self._verifier.verify, body, request.headers)
+            message = await self._verified(request, body)
         except SnsRefused as refusal:
             return self._turn_away(request, refusal)
         if message.type == "Notification":
             verdict = await self._service.in_writer(self._record, message)
         elif message.type == "SubscriptionConfirmation":
-            verdict = await asyncio.to_thread(self._confirm, message)
+            verdict = await self._service.in_verifier(self._confirm, message)
         else:
             verdict = _note_unsubscription(message)
         return json_answer({"verdict": verdict})
+
+    async def _verified(self, request: Request, body: bytes) -> SnsMessage:
+        """Parse only what names a topic of ours, and little for a peer that failed too often."""
+        self._verifier.screen(body, request.headers)
+        verify = partial(self._service.in_verifier, self._verifier.verify, body, request.headers)
+        if not self._service.gate.has_had_enough_of(request):
+            return await verify()
+        async with self._slow_lane.turn():
+            return await verify()
 
     def _turn_away(self, request: Request, refusal: SnsRefused) -> Response:
         """The cause is for the log; a stranger learns nothing, and cannot fill the log either."""
