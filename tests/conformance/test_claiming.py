@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
@@ -228,3 +229,19 @@ def test_an_unknown_name_is_no_row_and_no_error(stage: Stage, name: str) -> None
     assert not store.mailouts.start(name)
     assert not store.mailouts.cancel(name)
     assert store.mailouts.complete(name) is None
+
+
+def test_nothing_is_claimed_by_a_clock_that_has_jumped_ahead(stage: Stage) -> None:
+    """What is settled in the same turn counts all the same."""
+    stage.running(2)
+    worker = stage.worker()
+    job = stage.claim_one(worker)
+    now = stage.store.ledger.now()
+    settlement = Settlement(job.id, job.attempt, ACCEPTED)
+    early = ClaimRequest(worker, str(uuid4()), 5, not_after=now - timedelta(seconds=1))
+    turn = stage.store.ledger.turn([settlement], early)
+    assert (turn.settled, turn.claimed) == (1, ())
+    assert turn.now is not None
+    assert turn.now >= now
+    in_time = ClaimRequest(worker, str(uuid4()), 5, not_after=now + timedelta(minutes=1))
+    assert len(stage.store.ledger.turn((), in_time).claimed) == 1

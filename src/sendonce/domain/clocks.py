@@ -6,20 +6,31 @@ TOLERANCE = 60.0
 
 
 class ClockGuard:
-    """Holds claims while wall time has outrun the time since boot by more than a minute.
+    """Compares a wall clock with the time since boot, from look to look.
 
-    ``agree`` is called with a second source's idea of the wall time (the provider's Date, the
-    database server's clock); if it confirms the jump, the new time is taken as right.
+    A clock that has outrun it by more than a minute is not trusted until it is back, or until a second
+    clock confirms the new time. Drift is followed: only a jump counts. Times are seconds.
     """
 
     def __init__(self, wall: float, boot: float) -> None:
         self._offset = wall - boot
+        self.trusted = True
 
-    def trusts(self, wall: float, boot: float) -> bool:
-        return (wall - boot) - self._offset <= TOLERANCE
-
-    def agree(self, wall: float, boot: float, second_source: float) -> bool:
-        if abs(second_source - wall) <= TOLERANCE:
+    def observe(self, wall: float, boot: float) -> bool:
+        """Take a look; whether the clock can be trusted."""
+        self.trusted = wall <= self.latest(boot)
+        if self.trusted:
             self._offset = wall - boot
-            return True
-        return False
+        return self.trusted
+
+    def latest(self, boot: float) -> float:
+        """The latest wall time that would be trusted now."""
+        return self._offset + boot + TOLERANCE
+
+    def confirm(self, wall: float, boot: float, second_clock: float) -> bool:
+        """Whether a second clock agrees with this one; then its time is taken as right."""
+        agrees = abs(second_clock - wall) <= TOLERANCE
+        if agrees:
+            self._offset = wall - boot
+            self.trusted = True
+        return agrees

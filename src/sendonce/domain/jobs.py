@@ -140,6 +140,7 @@ class ClaimRequest:
     ``sender`` is the key of the sender that the jobs will leave from; it may be held.
     ``claims`` is how many claims the worker knows to be counted in its row, ``adoption`` how often the
     database had been adopted when it registered: see domain/claim_counts.
+    ``not_after`` is the latest time that the store's clock can show unless it has jumped.
     """
 
     worker_id: str
@@ -149,6 +150,11 @@ class ClaimRequest:
     adoption: int = 0
     retry: bool = False
     sender: str = ""
+    not_after: datetime | None = None
+
+    def jumped(self, now: datetime) -> bool:
+        """Whether the store's clock has jumped ahead, so that nothing may be claimed by it."""
+        return self.not_after is not None and now > self.not_after
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +162,7 @@ class Turn:
     """What one transaction of the engine did: settlements in, claimed jobs out.
 
     ``hold`` is there while the sender is held; a job claimed then is a probe.
-    ``claims`` is what the next claim of this worker has to name.
+    ``claims`` is what the next claim of this worker has to name. ``now`` is the store's clock.
     """
 
     claimed: tuple[ClaimedJob, ...]
@@ -165,6 +171,7 @@ class Turn:
     skipped: int
     hold: SenderHold | None = None
     claims: int = 0
+    now: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from random import Random
 from typing import NamedTuple, NoReturn
 
@@ -32,6 +33,7 @@ from sendonce.domain.retries import RetryPolicy
 from sendonce.domain.senders import SenderHold
 from sendonce.errors import BadInput, LedgerRolledBack, Unavailable
 from sendonce.flows.hold_sender import Holding
+from sendonce.flows.keep_time import TimeKeeper, boot_time
 from sendonce.ports import BegunTurn, Journal, Ledger, Meter, Transport
 
 log = logging.getLogger(__name__)
@@ -51,11 +53,6 @@ QUICK_COMMIT = 0.002
 SLOW_COMMITS_FOR = 0.25
 RELEASED = Deferred("released", "claimed, but it never left", retry_after=0.0, throttle=True)
 UNJOURNALED = Deferred("no_journal", "the wire journal cannot be written", JOURNAL_REST, throttle=True)
-
-
-def boot_time() -> float:
-    """Seconds since boot, also those of a suspended machine, in which CLOCK_MONOTONIC stands still."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Claimed(NamedTuple):
@@ -110,6 +107,7 @@ class Sender:
         batch_size: int,
         may_claim: Callable[[], bool] = lambda: True,
         holding: Holding | None = None,
+        clock: TimeKeeper | None = None,
     ) -> None:
         self._worker_id = worker_id
         self._adoption = adoption
@@ -126,6 +124,7 @@ class Sender:
         self._batch_size = batch_size
         self._may_claim = may_claim
         self._holding = holding or Holding(None, "")
+        self._clock = clock
         self._dice = Random()  # noqa: S311 (jitter)
         self._ready: deque[Claimed] = deque()
         self._on_wire: set[Parcel] = set()
@@ -428,10 +427,18 @@ class Sender:
         return self._claim_of(max(room, 1))
 
     def _claim_of(self, limit: int) -> ClaimRequest:
-        token = uuid.uuid4().hex
         return ClaimRequest(
-            self._worker_id, token, limit, self._claims, self._adoption, sender=self._holding.key
+            self._worker_id,
+            uuid.uuid4().hex,
+            limit,
+            self._claims,
+            self._adoption,
+            sender=self._holding.key,
+            not_after=self._not_after(),
         )
+
+    def _not_after(self) -> datetime | None:
+        return self._clock.claim_not_after() if self._clock is not None else None
 
     def _room(self) -> int:
         """How many more jobs make two groups of those claimed; what is settled now counts no more."""
@@ -451,6 +458,8 @@ class Sender:
         self.settled += len(settlements)
         if claim is not None:
             self._holding.note(turn)
+        if self._clock is not None and turn.now is not None:
+            self._clock.note(turn.now)
         for job in turn.claimed:
             if self._closing or self._holding.pending:
                 self._give_back(job)
@@ -481,7 +490,7 @@ class Sender:
                 # What is not settled now is in the journal: the next worker settles it from there.
                 if time.monotonic() > self._drain_ends:
                     raise
-                claim = replace(claim, retry=True) if claim else None
+                claim = replace(claim, retry=True, not_after=self._not_after()) if claim else None
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, 5.0)
 

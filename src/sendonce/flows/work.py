@@ -16,7 +16,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
-from sendonce.domain.clocks import ClockGuard
 from sendonce.domain.letters import MessageSettings
 from sendonce.domain.outcomes import Accepted, Outcome
 from sendonce.domain.retries import RetryPolicy
@@ -28,10 +27,11 @@ from sendonce.flows.bury import bury_the_dead
 from sendonce.flows.check_ledger import ClaimWitness, check_ledger
 from sendonce.flows.hold_sender import Holding
 from sendonce.flows.keep_rate import RateKeeper
+from sendonce.flows.keep_time import TimeKeeper
 from sendonce.flows.miss_workers import RollCall
 from sendonce.flows.repeat import repeat, shortages
 from sendonce.flows.resolve_doubts import DoubtPolicy, DoubtResolver, Witness
-from sendonce.flows.send import Sender, boot_time
+from sendonce.flows.send import Sender
 from sendonce.flows.start_due import DueStarter
 from sendonce.flows.steward import Steward
 from sendonce.ports import Graveyard, Journal, Meter, Store, Transport
@@ -116,8 +116,7 @@ class Worker:
         self._meter = meter
         self.id = str(uuid.uuid4())
         self._stopping = asyncio.Event()
-        self._clock = ClockGuard(time.time(), boot_time())
-        self._no_absence_before = float("-inf")
+        self._clock = TimeKeeper(store.ledger, witness, options.doubts.quiet)
         self._rates = RateKeeper(
             key=options.rate_key,
             worker_id=self.id,
@@ -159,6 +158,7 @@ class Worker:
 
     def _prepare(self) -> None:
         check_ledger(self._store, self._state)
+        self._clock.open()
         bury_the_dead(self._store, self._state, self._options.retry.base)
         self._state.sweep(self._options.name, {w.lock_file for w in self._store.workers.open()})
 
@@ -217,6 +217,7 @@ class Worker:
             batch_size=self._options.batch_size,
             may_claim=self._may_claim,
             holding=Holding(self._store.sender_holds, self._options.sender_key),
+            clock=self._clock,
         )
         self._sender.permits_until = self._rates.permits_until
         sending = asyncio.create_task(self._sender.run())
@@ -279,7 +280,7 @@ class Worker:
         if asked is not None:
             until = datetime.now(UTC) + timedelta(seconds=asked[1])
             return pulse._replace(rests=Rest.THROTTLED, rest_reason=asked[0], rests_until=until)
-        if not self._clock.trusts(time.time(), boot_time()):
+        if not self._clock.may_claim():
             return pulse._replace(
                 rests=Rest.CLOCK, rest_reason="The clock jumped, and no other clock agrees."
             )
@@ -289,37 +290,17 @@ class Worker:
         retry_after = self._options.retry.base
         await asyncio.to_thread(bury_the_dead, self._store, self._state, retry_after, self.id)
         await asyncio.to_thread(self._roll_call.call)
-        await self._mind_the_clock()
-        if self._witness is not None and boot_time() >= self._no_absence_before:
+        await self._clock.mind()
+        if self._witness is not None and self._clock.may_prove_absence:
             resolver = DoubtResolver(
                 self._store, self._witness, self._options.doubts, lambda: str(uuid.uuid4())
             )
             await resolver.run()
 
-    async def _mind_the_clock(self) -> None:
-        """Ask a second clock about a jump of ours. Until it agrees nothing is claimed.
-
-        After a jump the quiet time of a doubt cannot be told from the clock's own leap: it starts anew.
-        """
-        if self._clock.trusts(time.time(), boot_time()):
-            return
-        self._no_absence_before = boot_time() + self._options.doubts.quiet.total_seconds()
-        try:
-            second = await self._second_clock()
-            agreed = self._clock.agree(time.time(), boot_time(), second.timestamp())
-        except Unavailable:
-            agreed = False  # a provider may refuse even to talk to us: our signature's date is off
-        log.warning("the clock jumped", extra={"fields": {"second_clock_agrees": agreed}})
-
-    async def _second_clock(self) -> datetime:
-        if self._witness is not None:
-            return await self._witness.server_time()
-        return await asyncio.to_thread(self._store.ledger.now)
-
     # -- questions -----------------------------------------------------------------------------
 
     def _may_claim(self) -> bool:
-        return self._rates.may_send() and self._clock.trusts(time.time(), boot_time())
+        return self._rates.may_send() and self._clock.may_claim()
 
     async def idle(self) -> bool:
         """Nothing is on its way, being planned or due; what ended is closed; no job comes due soon."""

@@ -64,15 +64,16 @@ class MemoryLedger:
             if claim is None:
                 return Turn((), 0, settled, 0)
             hold = self._state.sender_holds.get(claim.sender)
+            claimed, skipped = [], 0
             if committed:
-                claimed, skipped = self._claimed_already(claim), 0
-            else:
+                claimed = self._claimed_already(claim)
+            elif not claim.jumped(now):
                 claimed, skipped = self._claim_unless_held(claim, hold, now)
             if claimed:
                 self._state.claim_seq += 1
             seq = self._state.claim_seq if claimed else 0
             claims, _ = self._state.claim_counts.get(claim.worker_id, (0, ""))
-            return Turn(tuple(map(_claimed_job, claimed)), seq, settled, skipped, hold, claims)
+            return Turn(tuple(map(_claimed_job, claimed)), seq, settled, skipped, hold, claims, now)
 
     def _claim_unless_held(
         self, claim: ClaimRequest, hold: SenderHold | None, now: datetime

@@ -100,7 +100,9 @@ class SqlLedger:
         if opening.committed:
             claimed = self._claimed_already(tx, claim)
             seq = self._groups.next_claim_seq(tx) if claimed else 0
-            turn = Turn(tuple(claimed), seq, settled, 0, hold, opening.claims)
+            turn = Turn(tuple(claimed), seq, settled, 0, hold, opening.claims, opening.now)
+        elif claim.jumped(opening.now):
+            turn = Turn((), 0, settled, 0, hold, opening.claims, opening.now)
         elif hold is not None:
             turn = self._claim_probe(tx, claim, opening, settled, hold)
         else:
@@ -129,14 +131,14 @@ class SqlLedger:
             claimed += group.jobs
             skipped += group.skipped
             seq = max(seq, group.seq)
-        return Turn(tuple(claimed), seq, settled, skipped, claims=opening.claims)
+        return Turn(tuple(claimed), seq, settled, skipped, None, opening.claims, opening.now)
 
     def _claim_probe(
         self, tx: Connection, claim: ClaimRequest, opening: Opening, settled: int, hold: SenderHold
     ) -> Turn:
         """One job, once the hold's time has come; the next probe waits for its answer."""
         if hold.lets_nobody_try(opening.now):
-            return Turn((), 0, settled, 0, hold, opening.claims)
+            return Turn((), 0, settled, 0, hold, opening.claims, opening.now)
         turn = self._claim(tx, replace(claim, limit=1), opening, settled)
         if turn.claimed:
             put_off_probes(tx, hold, opening.now)
