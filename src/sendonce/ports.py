@@ -141,6 +141,7 @@ class Jobs(Protocol):
         states: Sequence[JobState] = (),
         mailout_id: str | None = None,
         worker_id: str | None = None,
+        code: str | None = None,
         after: str = "",
         limit: int = 100,
     ) -> Sequence[Job]:

@@ -48,12 +48,7 @@ def test_a_letter_is_one_signed_request() -> None:
     assert tray.outcomes == {"job-0": Accepted("0100-abc")}
 
 
-REFUSALS = [
-    "MessageRejected",
-    "BadRequestException",
-    "MailFromDomainNotVerifiedException",
-    "NotFoundException",
-]
+REFUSALS = ["MessageRejected", "BadRequestException"]
 
 
 SIGNATURE_LATE = "Signature expired: 20260304T050607Z is now earlier than 20260304T060000Z (… - 5 min.)"
@@ -86,14 +81,6 @@ SIGNATURE_LATE = "Signature expired: 20260304T050607Z is now earlier than 202603
             Deferred("LimitExceededException", "LimitExceededException", 60, True),
         ),
         (
-            ses_error(400, "SendingPausedException"),
-            Deferred("SendingPausedException", "SendingPausedException", 300, True),
-        ),
-        (
-            ses_error(400, "AccountSuspendedException"),
-            Deferred("AccountSuspendedException", "AccountSuspendedException", 300, True),
-        ),
-        (
             ses_error(403, "InvalidSignatureException", SIGNATURE_LATE),
             Deferred("signature_expired", f"InvalidSignatureException: {SIGNATURE_LATE}", 1, True),
         ),
@@ -114,25 +101,54 @@ def test_what_the_answers_of_ses_mean(step: Step, outcome: Outcome) -> None:
     assert carry_by_script([step]).outcome == outcome
 
 
+UNVERIFIED = (
+    "Email address is not verified. The following identities failed the check in region EU-CENTRAL-1: a@b.c"
+)
+
+
 @pytest.mark.parametrize(
-    ("code", "message", "expected"),
+    ("status", "code", "message", "fix"),
     [
-        ("UnrecognizedClientException", "The security token is invalid.", "UnrecognizedClientException"),
-        ("AccessDeniedException", "not authorized to perform ses:SendEmail", "AccessDeniedException"),
-        ("InvalidSignatureException", "Signature not yet current: …", "clock_ahead"),
+        (404, "NotFoundException", "Configuration set <typo> does not exist.", "SES_CONFIGURATION_SET"),
+        (400, "MailFromDomainNotVerifiedException", "", "Custom MAIL FROM"),
+        (400, "MessageRejected", UNVERIFIED, "production access"),
+        (400, "MessageRejected", "Sending paused for this account.", "why sending is paused"),
+        (400, "AccountSuspendedException", "", "suspended"),
+        (400, "SendingPausedException", "", "paused"),
+        (403, "UnrecognizedClientException", "The security token is invalid.", "AWS credentials"),
+        (400, "ExpiredTokenException", "The security token is expired.", "AWS credentials"),
+        (403, "AccessDeniedException", "not authorized to perform ses:SendEmail", "ses:SendEmail"),
         (
+            403,
             "SignatureDoesNotMatch",
             "does not match.\n\nx-amz-security-token:session-token",
-            "SignatureDoesNotMatch",
+            "credentials",
         ),
     ],
 )
-def test_bad_credentials_hold_the_mailout(code: str, message: str, expected: str) -> None:
-    """No letter is burned by a wrong key, and a signature error does not repeat the session token."""
-    outcome = carry_by_script([ses_error(403, code, message)]).outcome
+def test_a_refusal_of_the_sender_holds_it(status: int, code: str, message: str, fix: str) -> None:
+    """The account, the identity, the configuration, the key: no letter is burnt, and the reason says what to
+    do. A signature error does not repeat the session token."""
+    outcome = carry_by_script([ses_error(status, code, message)]).outcome
     assert isinstance(outcome, Deferred)
-    assert (outcome.code, outcome.retry_after, outcome.throttle) == (expected, 300, True)
+    assert (outcome.code, outcome.hold, outcome.throttle) == (code, True, True)
+    assert fix in outcome.reason
     assert "session-token" not in outcome.reason
+
+
+def test_a_letter_that_is_rejected_holds_nobody() -> None:
+    """MessageRejected is also said of bad content: that is the letter's own fault."""
+    outcome = carry_by_script([ses_error(400, "MessageRejected", "Virus found in the attachment.")]).outcome
+    assert outcome == Refused("MessageRejected", "MessageRejected: Virus found in the attachment.")
+
+
+def test_a_clock_that_is_ahead_rests_the_transport() -> None:
+    """The letters wait until the clock is right; the sender is not to blame."""
+    outcome = carry_by_script(
+        [ses_error(403, "InvalidSignatureException", "Signature not yet current: …")]
+    ).outcome
+    assert isinstance(outcome, Deferred)
+    assert (outcome.code, outcome.retry_after, outcome.hold) == ("clock_ahead", 300, False)
 
 
 @pytest.mark.parametrize(

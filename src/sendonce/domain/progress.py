@@ -72,9 +72,9 @@ _FIXES = {Rest.SENDING_PAUSED: _ACCOUNT_FIX, Rest.CLOCK: "Set the clock of the w
 def explain(seen: Sight) -> Progress:
     """How a mailout gets on, and why it does not."""
     at_work = [worker for worker in seen.workers if worker.is_at_work(seen.now)]
-    standstill = _before_the_start(seen) if seen.mailout.status != MailoutStatus.SENDING else None
-    if seen.mailout.status == MailoutStatus.SENDING:
-        standstill = _of_the_mailout(seen) or _of_the_workers(seen, at_work) or _of_the_letters(seen)
+    if seen.mailout.status != MailoutStatus.SENDING:
+        return Progress(_before_the_start(seen), None, None, len(at_work))
+    standstill = _of_the_mailout(seen) or _of_the_workers(seen, at_work) or _of_the_letters(seen)
     rate = _rate(seen, at_work) if standstill is None else None
     end = seen.now + timedelta(seconds=seen.books.open / rate) if rate and seen.books.open else None
     return Progress(standstill, rate, end, len(at_work))
@@ -100,14 +100,14 @@ def _of_the_mailout(seen: Sight) -> Standstill | None:
 
 
 def _of_the_workers(seen: Sight, at_work: Sequence[WorkerRecord]) -> Standstill | None:
+    if seen.hold is not None and seen.mailout.phase == Phase.RUNNING:
+        return of_hold(seen.hold)
     if not at_work:
         return Standstill(Cause.NO_WORKER, "No worker is at work.", "Start one: sendonce worker")
     if seen.mailout.phase == Phase.FETCHING:
         return Standstill(Cause.FETCHING, "Its letter is being read from the page it was written on.")
     if seen.mailout.phase == Phase.PLANNING:
         return Standstill(Cause.PLANNING, "Its letters are being planned, one for each recipient.")
-    if seen.hold is not None:
-        return of_hold(seen.hold)
     if all(worker.rests for worker in at_work):
         rest = Rest(at_work[0].rests or Rest.THROTTLED)
         reason = at_work[0].rest_reason or "The workers rest."

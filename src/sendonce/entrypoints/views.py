@@ -6,6 +6,7 @@ from typing import Any
 
 from sendonce.domain.jobs import Books
 from sendonce.domain.mailouts import Mailout
+from sendonce.domain.progress import Progress
 
 _COUNTS = (
     "planned",
@@ -20,6 +21,23 @@ _COUNTS = (
     "bounced",
     "complained",
 )
+
+
+def progress_view(progress: Progress) -> dict[str, Any]:
+    """How a mailout gets on, beside its books."""
+    still, end = progress.standstill, progress.estimated_end
+    return {
+        "standstill": still
+        and {
+            "cause": str(still.cause),
+            "detail": still.detail,
+            "fix": still.fix,
+            "next_try_at": still.next_try_at.isoformat() if still.next_try_at else None,
+        },
+        "rate": progress.rate,
+        "estimated_end": end.isoformat() if end else None,
+        "workers": progress.workers,
+    }
 
 
 def mailout_view(mailout: Mailout, books: Books) -> dict[str, Any]:

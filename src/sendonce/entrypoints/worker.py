@@ -19,8 +19,10 @@ import uvloop
 from sendonce import wiring
 from sendonce.adapters.metrics import Metrics, NullMetrics, serve_metrics
 from sendonce.domain.mailouts import MailoutStatus
-from sendonce.entrypoints.cli.progress import measuring
+from sendonce.entrypoints.cli.context import time_zone
+from sendonce.entrypoints.cli.progress import Show, measuring, progress_lines
 from sendonce.errors import Unavailable
+from sendonce.flows.explain_progress import explain_progress
 from sendonce.flows.work import Worker
 from sendonce.ports import Store
 from sendonce.settings import Settings
@@ -75,11 +77,12 @@ async def _work_for(worker: Worker, seconds: float) -> int:
 
 
 def run_until_mailout_ends(settings: Settings, store: Store, mailout_id: str, *, silent: bool) -> None:
-    """Send in the foreground, with progress, until the mailout is over or paused."""
+    """Send in the foreground, with progress, until the mailout is over or paused, or its sender is held."""
     worker = wiring.make_worker(settings, store, NullMetrics())
     tune_the_interpreter()
     with measuring("Sending", None, silent=silent) as show:
-        uvloop.run(_until_signal(worker, worker.run(_mailout_ends(store, mailout_id, show))))
+        ended = _mailout_ends(settings, store, mailout_id, show)
+        uvloop.run(_until_signal(worker, worker.run(ended)))
     if not worker.was_stopped:
         _say_the_last_words(settings, store)
 
@@ -113,25 +116,33 @@ def _tell_notion(settings: Settings, store: Store) -> None:
 
 
 def _mailout_ends(
-    store: Store, mailout_id: str, show: Callable[[int, int | None], None]
+    settings: Settings, store: Store, mailout_id: str, show: Show
 ) -> Callable[[Worker], Awaitable[bool]]:
+    sender_key, zone = str(wiring.sender_key(settings)), time_zone(settings)
     looked = time.monotonic()
     pause = BOOKS_EVERY
 
-    async def ended(_: Worker) -> bool:
+    def look() -> None:
+        """Show how far it is, and why nothing moves."""
+        mailout, books = store.mailouts.get(mailout_id), store.jobs.books(mailout_id)
+        if mailout is not None:
+            progress = explain_progress(store, mailout, books, sender_key)
+            show(books.planned - books.open, books.planned, " ".join(progress_lines(progress, zone)))
+
+    async def ended(worker: Worker) -> bool:
         nonlocal looked, pause
         if time.monotonic() - looked >= pause:
             # Counting a million rows takes its time: look the less often, the longer it takes.
             began = time.monotonic()
-            books = await asyncio.to_thread(store.jobs.books, mailout_id)
+            await asyncio.to_thread(look)
             looked = time.monotonic()
             pause = max(BOOKS_EVERY, 20 * (looked - began))
-            show(books.planned - books.open, books.planned)
         mailout = await asyncio.to_thread(store.mailouts.get, mailout_id)
         over = mailout is None or mailout.status != MailoutStatus.SENDING or mailout.paused
+        # A held sender waits for a person: whoever sits here is told why instead of waiting for hours.
+        over = over or await worker.held() is not None
         if over:
-            books = await asyncio.to_thread(store.jobs.books, mailout_id)
-            show(books.planned - books.open, books.planned)
+            await asyncio.to_thread(look)
         return over
 
     return ended

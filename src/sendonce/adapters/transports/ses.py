@@ -36,7 +36,6 @@ from sendonce.adapters.aws.http1 import (
 )
 from sendonce.adapters.aws.sigv4 import sign
 from sendonce.adapters.transports.ses_answers import (
-    PAUSE_REST,
     error_of,
     is_credential_fault,
     json_object,
@@ -190,7 +189,7 @@ class SesTransport:
         try:
             credentials = self._credentials.known() or await self._credentials.get()
         except (Unavailable, BadInput) as exc:
-            raise _Hindered(Deferred("no_credentials", str(exc), PAUSE_REST, throttle=True)) from exc
+            raise _Hindered(Deferred("no_credentials", str(exc), throttle=True, hold=True)) from exc
         signature = sign(
             method,
             path,

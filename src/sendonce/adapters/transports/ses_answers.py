@@ -2,6 +2,9 @@
 
 A modelled 4xx proves that the letter was not accepted. A 5xx, a 2xx that cannot be read, and anything
 that SES would not say prove nothing: the letter is in doubt.
+
+Some refusals are not the letter's but the sender's: they would meet every other letter too, so they hold the
+sender.
 """
 
 from __future__ import annotations
@@ -25,16 +28,28 @@ _RESTS = {
     "ThrottlingException": RATE_REST,
     "Throttling": RATE_REST,
     "LimitExceededException": LIMIT_REST,
-    "SendingPausedException": PAUSE_REST,
-    "AccountSuspendedException": PAUSE_REST,
 }
+
+# code -> what to do: SES refuses the account, the identity or the configuration, whatever the letter.
+_SENDER_FIXES = {
+    "SendingPausedException": "SES console: Account dashboard tells why sending is paused.",
+    "AccountSuspendedException": "SES console: Account dashboard tells why the account is suspended.",
+    "MailFromDomainNotVerifiedException": "SES console: Identities, Custom MAIL FROM: publish its records.",
+    "NotFoundException": "Correct SES_CONFIGURATION_SET and AWS_REGION, or make the configuration set there.",
+}
+
+# SES says MessageRejected of a letter (a virus, say) and of a sender alike; only the words tell them apart.
+_UNVERIFIED = "not verified"
+_UNVERIFIED_FIX = (
+    "SES console: verify the sender under Identities; an account in the SES sandbox writes to verified "
+    "addresses only, so request production access."
+)
+_DISABLED = ("sending paused", "sending is disabled", "sending suspended", "account is paused")
 
 _PERMANENT = frozenset(
     {
         "MessageRejected",
         "BadRequestException",
-        "MailFromDomainNotVerifiedException",
-        "NotFoundException",
         "ValidationException",
         "ValidationError",
     }
@@ -124,14 +139,27 @@ def _of_code(status: int, code: str, reason: str) -> Outcome:
     if rest is not None:
         rest = QUOTA_REST if "daily message quota" in reason.lower() else rest
         return Deferred(code or "http_429", reason, rest, throttle=True)
+    fix = _sender_fix(status, code, reason.lower())
+    if fix is not None:
+        return Deferred(code or "http_403", f"{reason} {fix}".strip(), throttle=True, hold=True)
     if code in _PERMANENT:
         return Refused(code, reason)
-    if status == 403 or code in CREDENTIAL_CODES:
-        fix = "Check the AWS credentials and their permission ses:SendEmail."
-        return Deferred(code or "http_403", f"{reason} {fix}".strip(), PAUSE_REST, throttle=True)
     if code:  # a 4xx of AWS that this table does not know: not accepted, and the tries are counted
         return Deferred(code, reason)
     return InDoubt(f"the answer was {status} without an error code: it is not from SES")
+
+
+def _sender_fix(status: int, code: str, words: str) -> str | None:
+    """What to do about a refusal that is the sender's; None where it is the letter's."""
+    if code in _SENDER_FIXES:
+        return _SENDER_FIXES[code]
+    if code == "MessageRejected" and _UNVERIFIED in words:
+        return _UNVERIFIED_FIX
+    if code == "MessageRejected" and any(phrase in words for phrase in _DISABLED):
+        return _SENDER_FIXES["SendingPausedException"]
+    if status == 403 or code in CREDENTIAL_CODES:
+        return "Check the AWS credentials and their permission ses:SendEmail."
+    return None
 
 
 def _printable(text: str) -> str:

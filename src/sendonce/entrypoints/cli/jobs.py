@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sendonce.domain.checks import count_of
 from sendonce.domain.jobs import Job, JobState
 from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
@@ -16,6 +17,7 @@ from sendonce.errors import BadInput, NotFound, Refused
 
 if TYPE_CHECKING:
     from sendonce.adapters.stores.sql import SqlStore
+    from sendonce.flows.retry_jobs import RetryReport
 
 group = typer.Typer(name="jobs", help="Message jobs: one letter to one recipient each.", no_args_is_help=True)
 
@@ -67,7 +69,7 @@ def resolve(
 ) -> None:
     """Settle jobs in doubt by your word: those named, or all of a mailout or of a worker's crash."""
     with opened_store(ready_settings()) as store:
-        chosen = _known(store, job_ids)
+        chosen = [job.id for job in _known(store, job_ids)]
         if mailout or worker:
             found = store.jobs.list(
                 states=[JobState.IN_DOUBT],
@@ -88,28 +90,52 @@ def resolve(
 
 
 @group.command()
-def retry(job_ids: JobIds = None, mailout: MailoutOption = None, json: JsonFlag = False) -> None:
-    """Give dead or failed jobs another life: those named, or all of a mailout's dead ones."""
+def retry(
+    job_ids: JobIds = None,
+    mailout: MailoutOption = None,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Failed letters only; without --mailout, those of all mailouts.")
+    ] = False,
+    code: Annotated[str | None, typer.Option("--code", help="Only those that ended with this code.")] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Give dead or failed letters another life: those named, or all of a mailout."""
+    from sendonce.flows.retry_jobs import RetryOrder, retry_all, retry_named
+
+    if job_ids and (mailout or failed or code):
+        raise BadInput("Name the jobs, or choose them with --mailout, --failed and --code: not both.")
+    if not (job_ids or mailout or failed):
+        raise BadInput("Name the jobs, or give --mailout ID or --failed: 'sendonce jobs dead' lists some.")
     with opened_store(ready_settings()) as store:
-        chosen = _known(store, job_ids)
-        if mailout:
-            mailout_id = find_mailout(store, mailout).id
-            found = store.jobs.list(states=[JobState.DEAD], mailout_id=mailout_id, limit=MOST_AT_ONCE)
-            chosen += [job.id for job in found]
-        if not chosen:
-            raise BadInput("Name the jobs, or give --mailout: 'sendonce jobs dead' lists them.")
-        moved = store.ledger.retry(chosen, getpass.getuser())
-    _report(moved, len(chosen), "scheduled again", json)
-    if not moved:
-        raise Refused("Only dead and failed jobs of a mailout that was not cancelled get another life.")
+        if job_ids:
+            report = retry_named(store, _known(store, job_ids), getpass.getuser())
+        else:
+            states = [JobState.FAILED] if failed else [JobState.DEAD, JobState.FAILED]
+            mailout_id = find_mailout(store, mailout).id if mailout else None
+            report = retry_all(store, RetryOrder(states, mailout_id, code), getpass.getuser())
+    _report_retry(report, json)
 
 
-def _known(store: SqlStore, job_ids: list[str] | None) -> list[str]:
+def _report_retry(report: RetryReport, json: bool) -> None:
+    kinds = [{"state": state, "code": code, "count": n} for (state, code), n in sorted(report.found.items())]
+    if json:
+        print_json({"moved": report.moved, "asked": report.asked, "found": kinds})
+    if not report.moved:
+        raise Refused("Nothing was scheduled again: of those chosen, only dead and failed letters could be.")
+    if not json:
+        ways = ", ".join(f"{kind['count']} {kind['state']} with {kind['code']}" for kind in kinds)
+        say(f"Scheduled {count_of(report.moved, 'letter')} again ({ways}).")
+
+
+def _known(store: SqlStore, job_ids: Sequence[str] | None) -> list[Job]:
     """Raises NotFound before anything is changed."""
+    found = []
     for job_id in job_ids or []:
-        if store.jobs.get(job_id) is None:
+        job = store.jobs.get(job_id)
+        if job is None:
             raise NotFound(f"There is no job {job_id[:100]!r}: 'sendonce jobs list' shows what there is.")
-    return list(job_ids or [])
+        found.append(job)
+    return found
 
 
 def _report(moved: int, asked: int, what: str, json: bool) -> None:

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 from sendonce.domain.jobs import Books, JobState
 from sendonce.domain.mailouts import Mailout, MailoutStatus
 from sendonce.domain.moments import shown_moment
+from sendonce.domain.progress import of_hold
 from sendonce.entrypoints.cli.context import find_mailout, time_zone
 from sendonce.entrypoints.cli.output import print_json, print_table, say
-from sendonce.entrypoints.views import mailout_view
+from sendonce.entrypoints.cli.progress import progress_lines, standstill_line
+from sendonce.entrypoints.cli.senders import own_key
+from sendonce.entrypoints.views import mailout_view, progress_view
 from sendonce.errors import Refused, SendonceError, Unavailable
+from sendonce.flows.explain_progress import explain_progress
 
 if TYPE_CHECKING:
     from sendonce.adapters.stores.sql import SqlStore
@@ -42,14 +46,17 @@ def status_words(mailout: Mailout) -> str:
 def print_status(settings: Settings, store: SqlStore, mailout_id: str, json: bool) -> None:
     mailout = find_mailout(store, mailout_id)
     books = store.jobs.books(mailout_id)
+    progress = explain_progress(store, mailout, books, own_key(settings))
     if json:
-        print_json(mailout_view(mailout, books))
+        print_json({**mailout_view(mailout, books), **progress_view(progress)})
         return
     say(f"Mailout {mailout.id} «{mailout.name}»: {status_words(mailout)}")
     if mailout.reason and not mailout.cancelled:
         say(f"  {mailout.reason}")
     if mailout.scheduled and mailout.send_at is not None:
         say(f"  It starts at {shown_moment(mailout.send_at, time_zone(settings))}, if a worker runs then.")
+    elif lines := progress_lines(progress, time_zone(settings)):
+        say("\n".join(f"  {line}" for line in lines))
     print_books(books)
 
 
@@ -65,7 +72,7 @@ def print_books(books: Books) -> None:
     print_table("", ["jobs", "count"], rows)
 
 
-def fail_unless_sent(store: SqlStore, mailout_id: str) -> None:
+def fail_unless_sent(settings: Settings, store: SqlStore, mailout_id: str) -> None:
     """A mailout that was stopped before its first letter is back to ready, with the reason; one that was
     interrupted or paused is still sending; one of which no letter was taken has failed."""
     mailout = find_mailout(store, mailout_id)
@@ -77,7 +84,18 @@ def fail_unless_sent(store: SqlStore, mailout_id: str) -> None:
         why = f": {mailout.reason}" if mailout.reason else ""
         raise Refused(f"Mailout {mailout_id} is paused{why}. To go on: sendonce mailout resume {mailout_id}")
     if mailout.status == MailoutStatus.SENDING:
+        _refuse_if_held(settings, store, mailout_id)
         raise Unavailable(f"Interrupted. To go on where it stopped: sendonce mailout send {mailout_id}")
+
+
+def _refuse_if_held(settings: Settings, store: SqlStore, mailout_id: str) -> None:
+    hold = store.sender_holds.get(own_key(settings))
+    if hold is not None:
+        still = of_hold(hold)
+        raise Refused(
+            f"{standstill_line(still, time_zone(settings))}\n{still.fix}\n"
+            f"No letter is lost: a worker goes on by itself; so does 'sendonce mailout send {mailout_id}'."
+        )
 
 
 def _why_nothing(store: SqlStore, mailout: Mailout) -> str:

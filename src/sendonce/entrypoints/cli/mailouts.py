@@ -77,7 +77,7 @@ def send(
             run_until_mailout_ends(settings, store, mailout_id, silent=json)
         print_status(settings, store, mailout_id, json)
         if not detach:
-            fail_unless_sent(store, mailout_id)
+            fail_unless_sent(settings, store, mailout_id)
 
 
 def _start(settings: Settings, store: SqlStore, order: StartOrder, *, ask: bool) -> StartReport:
@@ -134,7 +134,7 @@ def send_test(mailout_id: MailoutId, json: JsonFlag = False) -> None:
         report = start_mailout(store, lambda: wiring.message_settings(settings), order)
         run_until_mailout_ends(settings, store, report.mailout.id, silent=json)
         print_status(settings, store, report.mailout.id, json)
-        fail_unless_sent(store, report.mailout.id)
+        fail_unless_sent(settings, store, report.mailout.id)
 
 
 @group.command()

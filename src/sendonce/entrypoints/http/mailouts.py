@@ -14,8 +14,9 @@ from sendonce.entrypoints.http.access import bearer_tokens, is_among
 from sendonce.entrypoints.http.answers import json_answer
 from sendonce.entrypoints.http.bodies import read_body, read_object, read_short_body
 from sendonce.entrypoints.http.service import Service
-from sendonce.entrypoints.views import mailout_view
+from sendonce.entrypoints.views import mailout_view, progress_view
 from sendonce.errors import BadInput, NotFound, Refused, Unsendable
+from sendonce.flows.explain_progress import explain_progress
 from sendonce.flows.start_mailout import (
     StartOrder,
     StartReport,
@@ -24,7 +25,7 @@ from sendonce.flows.start_mailout import (
     start_mailout,
     try_unread_page,
 )
-from sendonce.wiring import message_settings
+from sendonce.wiring import message_settings, sender_key
 
 _LONGEST_ID = 100
 # A stranger's JSON is parsed on the event loop: of so much that takes a fraction of a millisecond.
@@ -132,7 +133,9 @@ class MailoutEndpoints:
             mailout = store.mailouts.of_page(tenant_id, "notion", page_id(mailout_id))
         if mailout is None:
             raise NotFound(f"There is no mailout {mailout_id[:_LONGEST_ID]!r}.")
-        return mailout_view(mailout, store.jobs.books(mailout.id))
+        books = store.jobs.books(mailout.id)
+        progress = explain_progress(store, mailout, books, str(sender_key(self._service.settings)))
+        return {**mailout_view(mailout, books), **progress_view(progress)}
 
 
 def _tokens_in(body: bytes) -> list[str]:

@@ -259,7 +259,21 @@ _SCHEMAS = {
         created_at=_MOMENT,
         started_at=_MOMENT,
         sent_at=_MOMENT,
+        standstill={"oneOf": [_ref("Standstill"), {"type": "null"}]},
+        rate={"type": ["number", "null"], "description": "Letters per second, while some are sent."},
+        estimated_end={**_MOMENT, "description": "When it will be done at this rate."},
+        workers={**_COUNT, "description": "How many workers are at work."},
     ),
+    "Standstill": {
+        **_object(
+            ["cause", "detail", "fix", "next_try_at"],
+            cause=_text("held, paused, no_worker, retry, …: docs/reference/http.md lists them."),
+            detail=_text("What happened."),
+            fix=_text("What to do about it; empty where waiting is enough."),
+            next_try_at=_MOMENT,
+        ),
+        "description": "Why no letter leaves at the moment; null while letters leave, and before and after.",
+    },
     "Counts": {
         **_object(
             ["planned", *_STATES, *_MARKS],

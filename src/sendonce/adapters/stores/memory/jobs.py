@@ -75,6 +75,7 @@ class MemoryJobs:
         states: Sequence[JobState] = (),
         mailout_id: str | None = None,
         worker_id: str | None = None,
+        code: str | None = None,
         after: str = "",
         limit: int = 100,
     ) -> Sequence[Job]:
@@ -86,6 +87,7 @@ class MemoryJobs:
                 and (not states or row.state in states)
                 and mailout_id in (None, row.mailout_id)
                 and worker_id in (None, row.worker_id)
+                and code in (None, row.code)
             ]
             return [row.as_job() for row in rows[:limit]]
 

@@ -142,6 +142,7 @@ class SqlJobs:
         states: Sequence[JobState] = (),
         mailout_id: str | None = None,
         worker_id: str | None = None,
+        code: str | None = None,
         after: str = "",
         limit: int = 100,
     ) -> Sequence[Job]:
@@ -152,6 +153,8 @@ class SqlJobs:
             query = query.where(JOBS.mailout_id == mailout_id)
         if worker_id:
             query = query.where(JOBS.worker_id == worker_id)
+        if code:
+            query = query.where(JOBS.code == code)
         if after:
             query = query.where(JOBS.id > after)
         with self._db.reading() as tx:

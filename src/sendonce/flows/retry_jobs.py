@@ -1,0 +1,83 @@
+"""Give dead and failed letters another life, however many there are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sendonce.domain.jobs import MOVES, Job, JobState, Move
+from sendonce.errors import Refused
+from sendonce.ports import Store
+
+CHUNK = 1000
+WITHOUT_CODE = "no code"
+
+
+@dataclass(frozen=True, slots=True)
+class RetryOrder:
+    """Which letters: those in ``states``, of one mailout or of all, with any code or with this one."""
+
+    states: Sequence[JobState]
+    mailout_id: str | None = None
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RetryReport:
+    """``found`` counts by state and code; ``moved`` of them are scheduled again."""
+
+    moved: int
+    found: dict[tuple[JobState, str], int]
+
+    @property
+    def asked(self) -> int:
+        return sum(self.found.values())
+
+
+def retry_all(store: Store, order: RetryOrder, actor: str) -> RetryReport:
+    """Schedule them again, a chunk per transaction. What was accepted or is in doubt is never among them.
+
+    Raises Refused for a mailout that was cancelled: that is final. Among all mailouts, it is left out.
+    """
+    cancelled: dict[str, bool] = {}
+    if order.mailout_id is not None:
+        _refuse_if_cancelled(store, order.mailout_id)
+    found: Counter[tuple[JobState, str]] = Counter()
+    moved, after = 0, ""
+    while jobs := store.jobs.list(
+        states=order.states, mailout_id=order.mailout_id, code=order.code, after=after, limit=CHUNK
+    ):
+        after = jobs[-1].id
+        for mailout_id in {job.mailout_id for job in jobs} - cancelled.keys():
+            cancelled[mailout_id] = _is_cancelled(store, mailout_id)
+        chosen = [job for job in jobs if not cancelled[job.mailout_id]]
+        found.update(_kind(job) for job in chosen)
+        moved += store.ledger.retry([job.id for job in chosen], actor)
+    return RetryReport(moved, dict(found))
+
+
+def retry_named(store: Store, jobs: Sequence[Job], actor: str) -> RetryReport:
+    """The same for letters that somebody named."""
+    may_move = [job for job in jobs if job.state in MOVES[Move.RETRY][0]]
+    for mailout_id in {job.mailout_id for job in may_move}:
+        _refuse_if_cancelled(store, mailout_id)
+    moved = sum(
+        store.ledger.retry([job.id for job in may_move[start : start + CHUNK]], actor)
+        for start in range(0, len(may_move), CHUNK)
+    )
+    return RetryReport(moved, dict(Counter(_kind(job) for job in jobs)))
+
+
+def _kind(job: Job) -> tuple[JobState, str]:
+    return job.state, job.code or WITHOUT_CODE
+
+
+def _refuse_if_cancelled(store: Store, mailout_id: str) -> None:
+    if _is_cancelled(store, mailout_id):
+        raise Refused(f"Mailout {mailout_id} was cancelled, and that is final: nothing of it is sent again.")
+
+
+def _is_cancelled(store: Store, mailout_id: str) -> bool:
+    mailout = store.mailouts.get(mailout_id)
+    return mailout is not None and mailout.cancelled
