@@ -18,7 +18,14 @@ from sendonce.domain.event_route import RouteWatch
 from sendonce.domain.events import DeliveryEvent, EventKind, EventVerdict
 from sendonce.domain.jobs import BEFORE_ALL, Books, ClaimRequest, Doubt, Job, JobState, Settlement, Turn
 from sendonce.domain.letters import Letter
-from sendonce.domain.mailouts import FetchedLetter, Mailout, MailoutStatus, NewMailout, PlanProgress
+from sendonce.domain.mailouts import (
+    FetchedLetter,
+    Mailout,
+    MailoutStatus,
+    NewMailout,
+    PageEvent,
+    PlanProgress,
+)
 from sendonce.domain.outcomes import Outcome
 from sendonce.domain.parcels import Parcel, Quota
 from sendonce.domain.people_columns import PeopleColumns
@@ -196,8 +203,17 @@ class Mailouts(Protocol):
     def make_ready(self, mailout_id: str) -> bool:
         """draft → ready; False when it is no draft."""
 
-    def start(self, mailout_id: str) -> bool:
-        """ready → sending, atomically; False when somebody else did it or it is not ready."""
+    def start(self, mailout_id: str, event: PageEvent | None = None) -> bool:
+        """ready → sending, atomically; False when somebody else did it or it is not ready.
+
+        With ``event`` also False when that is no news (``PageEvent.is_news_to``); else it is remembered.
+        """
+
+    def hear(self, mailout_id: str, event: PageEvent) -> bool:
+        """Remember an event of its page that starts nothing; False when it is no news."""
+
+    def note(self, mailout_id: str, reason: str) -> bool:
+        """Why a mailout that is not under way was not started; False when it is sending or cancelled."""
 
     def schedule(self, mailout_id: str, send_at: datetime) -> bool:
         """Have a ready mailout started at a time; again: at another time. False when it is not ready."""
@@ -422,6 +438,12 @@ class LetterSource(Protocol):
         """The letter as it stands now, its pictures copied.
 
         Raises NotFound, BadInput or Refused for what the author must mend, Unavailable to try later.
+        """
+
+    def take_back(self, page_id: str) -> None:
+        """Set the page's own status from ready to draft: a property changed later starts nothing.
+
+        Raises like ``fetch``.
         """
 
 

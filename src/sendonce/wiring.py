@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sendonce.adapters.events.sns import SnsVerifier
     from sendonce.adapters.notion.client import NotionClient
     from sendonce.adapters.notion.names import TableNames
+    from sendonce.adapters.notion.pace import Policy
     from sendonce.adapters.stores.sql import SqlStore
     from sendonce.adapters.wire_journal import StateDirectory
     from sendonce.domain.addresses import Address
@@ -248,12 +249,12 @@ def arm_failpoint(settings: Settings) -> None:
     failpoints.arm(name, int(count or 1), lambda: os.kill(os.getpid(), signal.SIGKILL))
 
 
-def notion_client(settings: Settings) -> NotionClient:
+def notion_client(settings: Settings, policy: Policy | None = None) -> NotionClient:
     from sendonce.adapters.notion.client import NotionClient
 
     if not settings.notion_token:
         raise BadSetting("NOTION_TOKEN is not set: make an integration at notion.so/my-integrations.")
-    return NotionClient(settings.notion_token, settings.notion_api_url)
+    return NotionClient(settings.notion_token, settings.notion_api_url, policy=policy)
 
 
 def notion_names(settings: Settings) -> tuple[TableNames, TableNames]:

@@ -118,9 +118,10 @@ def test_a_test_goes_to_the_testers_only_and_consumes_nothing(house: House) -> N
     assert set(house.accepted()) == {"tester@example.org"}
     message = email.message_from_string(house.letter_to("tester@example.org"), policy=email.policy.default)
     assert message["subject"].startswith("[TEST] ")
+    assert page(house, letter)["Статус"] == "Черновик"
     ask(
         f"{house.sandbox.endpoint}/sandbox/notion/pages/{letter}",
-        {"properties": {"Тест": False}},
+        {"properties": {"Тест": False, "Статус": "Готово к отправке"}},
         method="PATCH",
     )
     answer = house.post("/send-mailout", {"mailout_id": letter, "auth_token": SECRET})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from sendonce.domain.jobs import JobState
-from sendonce.domain.mailouts import MailoutStatus, Phase
+from sendonce.domain.mailouts import MailoutStatus, PageEvent, Phase
 from sendonce.domain.subscribers import DEFAULT_TENANT, NewSubscriber
 from tests.conformance.stage import LETTER, NOBODY, Stage, address
 
@@ -150,3 +152,41 @@ def test_a_page_that_is_cancelled_before_it_was_read_ends_at_once(stage: Stage) 
     assert stage.store.mailouts.start(mailout_id)
     assert stage.store.mailouts.cancel(mailout_id)
     assert stage.store.mailouts.complete(mailout_id) == MailoutStatus.FAILED
+
+
+def test_an_event_of_the_page_starts_once(stage: Stage) -> None:
+    """Its second copy, and what happened before it, start nothing; what happened later does."""
+    mailouts = stage.store.mailouts
+    mailout_id = page(stage)
+    noon = datetime(2026, 11, 15, 12, tzinfo=UTC)
+    first = PageEvent("e1", noon)
+    assert mailouts.start(mailout_id, first)
+    assert not mailouts.start(mailout_id, PageEvent("e2", noon + timedelta(minutes=1)))
+    shown = mailouts.get(mailout_id)
+    assert shown is not None
+    assert shown.page_event == first
+    assert mailouts.stop_before_first(mailout_id, "not yet")
+    assert not mailouts.start(mailout_id, first)
+    assert not mailouts.start(mailout_id, PageEvent("e0", noon - timedelta(seconds=1)))
+    assert mailouts.hear(mailout_id, PageEvent("e3", noon + timedelta(hours=1)))
+    assert not mailouts.hear(mailout_id, PageEvent("e3", noon + timedelta(hours=1)))
+    assert not mailouts.start(mailout_id, PageEvent("e2", noon + timedelta(minutes=1)))
+    assert mailouts.hear(mailout_id, PageEvent("a press has no time"))
+    assert not mailouts.start(mailout_id, PageEvent("e2", noon + timedelta(minutes=1)))
+    assert mailouts.start(mailout_id, PageEvent("e4", noon + timedelta(hours=2)))
+
+
+def test_why_a_mailout_was_not_started(stage: Stage) -> None:
+    """The reason stays beside it; a mailout that is under way or was cancelled keeps its own."""
+    mailouts = stage.store.mailouts
+    mailout_id = page(stage)
+    assert mailouts.note(mailout_id, "nobody to write to")
+    noted = mailouts.get(mailout_id)
+    assert noted is not None
+    assert noted.reason == "nobody to write to"
+    assert mailouts.start(mailout_id)
+    assert not mailouts.note(mailout_id, "too late")
+    assert mailouts.cancel(mailout_id)
+    mailouts.complete(mailout_id)
+    assert not mailouts.note(mailout_id, "cancelled is cancelled")
+    assert not mailouts.note(NOBODY, "unknown")

@@ -30,6 +30,22 @@ class Phase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class PageEvent:
+    """A page asked for something: its button was pressed, or it was changed. ``id`` is the same in every copy
+    of the event; ``at`` is when it happened, by the clock of the page's host, where that is told."""
+
+    id: str
+    at: datetime | None = None
+
+    def is_news_to(self, known: PageEvent | None) -> bool:
+        """Whether it is neither a second copy of the event that is known nor older than that."""
+        if known is None:
+            return True
+        late = self.at is not None and known.at is not None and self.at < known.at
+        return self.id != known.id and not late
+
+
+@dataclass(frozen=True, slots=True)
 class Mailout:
     """``source_id`` is the page it was written on; there is one mailout a page, and any number of tests.
 
@@ -37,6 +53,7 @@ class Mailout:
     ``warnings`` are what the letter's author should know.
     ``send_at`` is when it is to start; nothing starts it then unless it is ``scheduled``.
     ``except_of`` are earlier mailouts: who got one of them, or may have, is skipped.
+    ``page_event`` is the last event of its page that was obeyed or refused.
     """
 
     id: str
@@ -59,6 +76,7 @@ class Mailout:
     send_at: datetime | None = None
     scheduled: bool = False
     except_of: tuple[str, ...] = ()
+    page_event: PageEvent | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ from datetime import datetime
 from sendonce.domain.letters import MessageSettings
 from sendonce.domain.mailouts import FetchedLetter, Mailout, MailoutStatus, Phase
 from sendonce.errors import BadInput, NotFound, Refused, Unavailable
+from sendonce.flows.obey_page import NO_TESTERS, start_page_test, tested
 from sendonce.flows.preflight import check_letter, check_variables, count_audience
-from sendonce.flows.start_mailout import marked_as_test, start_test
+from sendonce.flows.start_mailout import marked_as_test
 from sendonce.ports import LetterSource, Store
 
 log = logging.getLogger(__name__)
@@ -30,11 +31,17 @@ class Preparer:
     test_emails: Sequence[str]
 
     def run(self) -> None:
-        for mailout in self.store.mailouts.with_status(MailoutStatus.SENDING):
-            if mailout.phase == Phase.FETCHING:
+        """Tests come first: while a page waits to be put back to draft, it goes to nobody else."""
+        sending = self.store.mailouts.with_status(MailoutStatus.SENDING)
+        fetching = [mailout for mailout in sending if mailout.phase == Phase.FETCHING]
+        tests = [mailout for mailout in fetching if mailout.is_test]
+        under_test = {test.source_id for test in tests if not self._prepare(test)}
+        for mailout in fetching:
+            if not mailout.is_test and mailout.source_id not in under_test:
                 self._prepare(mailout)
 
-    def _prepare(self, mailout: Mailout) -> None:
+    def _prepare(self, mailout: Mailout) -> bool:
+        """Whether it is over with the page; False where the page is to be read again."""
         try:
             self._fetch_and_freeze(mailout)
         except Unavailable as exc:
@@ -42,44 +49,68 @@ class Preparer:
             log.warning(
                 "a page cannot be read yet", extra={"fields": {"mailout": mailout.id, "error": str(exc)}}
             )
+            return False
         except (BadInput, NotFound, Refused) as exc:
             self.store.mailouts.stop_before_first(mailout.id, str(exc))
+            if (page_s_own := self._of_its_page(mailout)) is not None:
+                self.store.mailouts.note(page_s_own.id, str(exc))
             log.warning("mailout not started", extra={"fields": {"mailout": mailout.id, "reason": str(exc)}})
+        return True
 
     def _fetch_and_freeze(self, mailout: Mailout) -> None:
         source = self.sources.get(mailout.source)
         if source is None or mailout.source_id is None:
             raise BadInput(f"Letters from {mailout.source!r} cannot be read here: set NOTION_TOKEN.")
         page = source.fetch(mailout.source_id)
-        check_letter(page.letter, self.message_settings(), mailout.id)
-        if page.is_test and not mailout.is_test:
-            self._send_test_instead(mailout, page)
-            return
-        letter = marked_as_test(page.letter) if mailout.is_test else page.letter
-        if not mailout.is_test:
-            _check_status(page)
-            if page.send_at is not None and page.send_at > self.store.ledger.now():
-                self._wait_for_its_time(mailout, page, page.send_at)
-                return
-            check_variables(self.store, mailout.tenant_id, letter)
+        if mailout.is_test:
+            self._freeze_test(source, mailout, page)
+        elif page.is_test:
+            self._send_test_instead(source, mailout, page)
+        elif page.send_at is not None and page.send_at > self.store.ledger.now():
+            self._check(mailout, page)
+            self._wait_for_its_time(mailout, page, page.send_at)
+        else:
+            self._check(mailout, page)
+            check_variables(self.store, mailout.tenant_id, page.letter)
             count_audience(self.store, mailout.tenant_id)
-        self.store.mailouts.freeze(mailout.id, page.name, letter, page.warnings)
+            self.store.mailouts.freeze(mailout.id, page.name, page.letter, page.warnings)
+
+    def _check(self, mailout: Mailout, page: FetchedLetter) -> None:
+        check_letter(page.letter, self.message_settings(), mailout.id)
+        _check_status(page)
+
+    def _freeze_test(self, source: LetterSource, mailout: Mailout, page: FetchedLetter) -> None:
+        """A page that is ready and was tested must not be sent to everybody because its test mark is taken
+        off: it is a draft again before the first tester has the letter."""
+        assert mailout.source_id is not None
+        if page.status == MailoutStatus.READY and (page.is_test or mailout.page_event is not None):
+            source.take_back(mailout.source_id)
+        check_letter(page.letter, self.message_settings(), mailout.id)
+        self.store.mailouts.freeze(mailout.id, page.name, marked_as_test(page.letter), page.warnings)
+
+    def _of_its_page(self, test: Mailout) -> Mailout | None:
+        """The mailout of the page that a test is of."""
+        if not test.is_test or test.source_id is None:
+            return None
+        return self.store.mailouts.of_page(test.tenant_id, test.source, test.source_id)
 
     def _wait_for_its_time(self, mailout: Mailout, page: FetchedLetter, send_at: datetime) -> None:
         """The page is read again then: until that moment its author may still write, or move the time."""
         self.store.mailouts.stop_before_first(mailout.id, None, page.warnings, send_at=send_at)
         log.info("mailout waits", extra={"fields": {"mailout": mailout.id, "send_at": send_at.isoformat()}})
 
-    def _send_test_instead(self, mailout: Mailout, page: FetchedLetter) -> None:
-        """The page says that it is a test: the mailout is not consumed."""
-        if not self.test_emails:
-            raise BadInput("The page is marked as a test, and TEST_EMAILS is not set: say who gets it.")
-        self.store.mailouts.stop_before_first(
-            mailout.id,
-            f"Sent as a test to {len(self.test_emails)} addresses: the page is marked as a test.",
-            page.warnings,
-        )
-        start_test(self.store, mailout, page.letter, self.test_emails)
+    def _send_test_instead(self, source: LetterSource, mailout: Mailout, page: FetchedLetter) -> None:
+        """The page says that it is a test. First of all the mailout is stopped: from here on it cannot go to
+        everybody, whatever the page says when it is read again."""
+        assert mailout.source_id is not None
+        testers = len(self.test_emails)
+        reason = tested(testers) if testers else NO_TESTERS
+        if not self.store.mailouts.stop_before_first(mailout.id, reason, page.warnings):
+            return
+        if testers:
+            start_page_test(self.store, mailout, self.test_emails)
+        elif page.status == MailoutStatus.READY:
+            source.take_back(mailout.source_id)
 
 
 def _check_status(page: FetchedLetter) -> None:

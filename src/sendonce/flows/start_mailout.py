@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sendonce.domain.letters import Letter, MessageSettings
-from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout
+from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout, PageEvent
 from sendonce.errors import BadInput, LedgerRolledBack, NotFound, Refused, Unsendable
 from sendonce.flows.preflight import check_letter, check_variables, count_audience
 from sendonce.ports import Store
@@ -28,7 +28,7 @@ class StartOrder:
 
     ``dry_run`` makes all the checks and changes nothing; ``test_emails`` sends to these few only, and the
     mailout stays as it is. ``send_at`` schedules it; without it the letter's own time holds, which
-    ``at_once`` overrules.
+    ``at_once`` overrules. ``event`` is what its page asked by: it starts the mailout once.
     """
 
     mailout_id: str
@@ -37,6 +37,7 @@ class StartOrder:
     test_emails: tuple[str, ...] | None = None
     send_at: datetime | None = None
     at_once: bool = False
+    event: PageEvent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def start_mailout(
         raise Unsendable(str(exc)) from exc
     waits_until = _start_time(store, mailout, order)
     if not order.dry_run:
-        _start(store, mailout, waits_until, planned)
+        _start(store, mailout, waits_until, planned, order.event)
     return StartReport(mailout, planned, waits_until)
 
 
@@ -104,7 +105,13 @@ def page_mailout(store: Store, tenant_id: str, source: str, page_id: str) -> Mai
     return store.mailouts.create(tenant_id, new)
 
 
-def start_test(store: Store, mailout: Mailout, letter: Letter | None, emails: Sequence[str]) -> Mailout:
+def start_test(
+    store: Store,
+    mailout: Mailout,
+    letter: Letter | None,
+    emails: Sequence[str],
+    event: PageEvent | None = None,
+) -> Mailout:
     """A mailout of its own to a few addresses, its subject marked. Any number of times."""
     new = NewMailout(
         name=TEST_MARK + mailout.name,
@@ -115,7 +122,7 @@ def start_test(store: Store, mailout: Mailout, letter: Letter | None, emails: Se
         audience=tuple(emails),
     )
     test = store.mailouts.create(mailout.tenant_id, new)
-    store.mailouts.start(test.id)
+    store.mailouts.start(test.id, event)
     return test
 
 
@@ -165,9 +172,11 @@ def _start_time(store: Store, mailout: Mailout, order: StartOrder) -> datetime |
     )
 
 
-def _start(store: Store, mailout: Mailout, waits_until: datetime | None, planned: int) -> None:
+def _start(
+    store: Store, mailout: Mailout, waits_until: datetime | None, planned: int, event: PageEvent | None
+) -> None:
     if waits_until is None:
-        done, what = store.mailouts.start(mailout.id), "mailout started"
+        done, what = store.mailouts.start(mailout.id, event), "mailout started"
     else:
         done, what = store.mailouts.schedule(mailout.id, waits_until), "mailout scheduled"
     if not done:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 from uuid import UUID
 
 from sendonce.errors import BadInput
@@ -25,6 +25,11 @@ def page_id(text: str) -> str:
         f"{text[:100]!r} is not a Notion page. Give its link (••• → Copy link), or the 32 digits at the end "
         "of the link."
     )
+
+
+def property_id(value: object) -> str:
+    """The id of a property; Notion writes it percent-encoded in some places."""
+    return unquote(value) if isinstance(value, str) else ""
 
 
 def looks_like_page(text: str) -> bool:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from sendonce.adapters.notion.client import NotionClient
-from sendonce.adapters.notion.ids import page_id
+from sendonce.adapters.notion.ids import page_id, property_id
 from sendonce.adapters.notion.names import LETTERS, Column, TableNames
 from sendonce.adapters.notion.values import read_date, read_flag, read_text, read_time
 from sendonce.domain.mailouts import MailoutStatus
@@ -31,7 +31,10 @@ _CLOSED = {
 
 @dataclass(frozen=True, slots=True)
 class LetterPage:
-    """``status`` is None where the page's ``status_name`` is none that we know; ids are dashed."""
+    """``status`` is None where the page's ``status_name`` is none that we know; ids are dashed.
+
+    ``status_property`` and ``test_property`` are the ids of these columns, as events name them.
+    """
 
     id: str
     url: str
@@ -46,6 +49,8 @@ class LetterPage:
     in_trash: bool
     data_source_id: str | None
     database_id: str | None
+    status_property: str = ""
+    test_property: str = ""
 
     def belongs_to(self, table_id: str) -> bool:
         """Whether the page is a row of this database or data source."""
@@ -96,7 +101,13 @@ def letter_of(page: Mapping[str, Any], names: TableNames = LETTERS) -> LetterPag
         in_trash=page.get("in_trash") is True or page.get("archived") is True,
         data_source_id=_id_or_none(parent.get("data_source_id")),
         database_id=_id_or_none(parent.get("database_id")),
+        status_property=_property_of(found["status"]),
+        test_property=_property_of(found["is_test"]),
     )
+
+
+def _property_of(value: Any) -> str:
+    return property_id(value.get("id")) if isinstance(value, dict) else ""
 
 
 def _find(properties: Mapping[str, Any], column: Column) -> Any:

@@ -15,7 +15,7 @@ from sendonce.adapters.notion.answers import ReplyLost
 from sendonce.adapters.notion.client import NotionClient
 from sendonce.adapters.notion.ids import page_id
 from sendonce.adapters.notion.names import ERRORS, LETTERS, TableNames
-from sendonce.adapters.notion.tables import Table, TableCache
+from sendonce.adapters.notion.tables import Table, TableCache, status_option
 from sendonce.domain.mailouts import MailoutStatus
 from sendonce.errors import BadInput, Refused
 
@@ -97,7 +97,7 @@ class NotionReports:
         target = f"/v1/pages/{page_id(page)}"
 
         def write(table: Table) -> tuple[str, ...]:
-            wanted = values | ({"status": self._status_name(table, status)} if status else {})
+            wanted = values | ({"status": status_option(table, self._names, status)} if status else {})
             self._client.update(target, {"properties": table.properties(wanted)})
             return tuple(name for name in wanted if name not in table.columns)
 
@@ -147,23 +147,6 @@ class NotionReports:
         }
         rows = self._client.pages(f"/v1/data_sources/{table.id}/query", query)
         return [page_id(str(row.get("id"))) for row in rows if row.get("in_trash") is not True]
-
-    def _status_name(self, table: Table, status: MailoutStatus) -> str:
-        """The option's name as the table has it. A select makes new options by itself, a status does not."""
-        column, wording = table.columns.get("status"), self._names.statuses[status]
-        if column is None:
-            raise Refused(
-                f"The Notion table {table.title!r} has no column "
-                f"{self._names.columns['status'].wording.names[0]!r} of type Select or Status. "
-                "Run: sendonce notion setup."
-            )
-        known = next((option for option in column.options if wording.fits(option)), None)
-        if known is None and column.type == "status":
-            raise Refused(
-                f"The status column {column.name!r} in Notion has no option {wording.names[0]!r}. "
-                "Add it in Notion: Edit property, Options."
-            )
-        return known or wording.names[0]
 
 
 def _row_values(row: ErrorRow) -> dict[str, Any]:

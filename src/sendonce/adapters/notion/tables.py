@@ -15,6 +15,7 @@ from sendonce.adapters.notion.client import NotionClient
 from sendonce.adapters.notion.ids import page_id
 from sendonce.adapters.notion.names import TableNames
 from sendonce.adapters.notion.values import plain_text, write
+from sendonce.domain.mailouts import MailoutStatus
 from sendonce.errors import BadInput, NotFound, Refused
 
 _FRESH_SECONDS = 300.0
@@ -108,6 +109,24 @@ def _column(name: str, value: Mapping[str, Any]) -> ColumnFound:
 def _part(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     part = value.get(key)
     return part if isinstance(part, dict) else {}
+
+
+def status_option(table: Table, names: TableNames, status: MailoutStatus) -> str:
+    """The option's name as the table has it. A select makes new options by itself, a status does not."""
+    column, wording = table.columns.get("status"), names.statuses[status]
+    if column is None:
+        raise Refused(
+            f"The Notion table {table.title!r} has no column "
+            f"{names.columns['status'].wording.names[0]!r} of type Select or Status. "
+            "Run: sendonce notion setup."
+        )
+    known = next((option for option in column.options if wording.fits(option)), None)
+    if known is None and column.type == "status":
+        raise Refused(
+            f"The status column {column.name!r} in Notion has no option {wording.names[0]!r}. "
+            "Add it in Notion: Edit property, Options."
+        )
+    return known or wording.names[0]
 
 
 class TableCache:

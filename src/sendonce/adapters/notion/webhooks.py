@@ -12,10 +12,12 @@ import hmac
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sendonce.adapters.events.strict_json import strict_object
-from sendonce.adapters.notion.ids import page_id
+from sendonce.adapters.notion.ids import page_id, property_id
+from sendonce.adapters.notion.values import read_time
 from sendonce.errors import BadInput
 
 SIGNATURE_HEADER = "X-Notion-Signature"
@@ -35,13 +37,18 @@ class Handshake:
 
 @dataclass(frozen=True, slots=True)
 class NotionEvent:
-    """A signal that something changed; what it is now must be read. ``id`` is the same in all its retries."""
+    """A signal that something changed; what it is now must be read. ``id`` is the same in all its retries.
+
+    ``changed`` are the ids of the properties that changed, None where Notion does not say; ``at`` is when.
+    """
 
     id: str
     type: str
     entity_type: str
     entity_id: str
     by_bots_only: bool
+    at: datetime | None = None
+    changed: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +91,16 @@ def read_event(body: bytes) -> NotionEvent:
         entity_id=page_id(str(entity.get("id"))),
         # What we write ourselves comes back as an event, too.
         by_bots_only=bool(kinds) and all(kind == "bot" for kind in kinds),
+        at=read_time(content.get("timestamp")),
+        changed=_changed(content.get("data")),
     )
+
+
+def _changed(data: Any) -> frozenset[str] | None:
+    listed = data.get("updated_properties") if isinstance(data, dict) else None
+    if not isinstance(listed, list):
+        return None
+    return frozenset(property_id(it) for it in listed)
 
 
 def is_button_press(content: Mapping[str, Any]) -> bool:

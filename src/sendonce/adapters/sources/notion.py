@@ -14,9 +14,10 @@ from sendonce.adapters.notion.images import copy_image
 from sendonce.adapters.notion.names import LETTERS, TableNames
 from sendonce.adapters.notion.pages import LetterPage, read_blocks, read_letter
 from sendonce.adapters.notion.public_fetch import LONGEST_FETCH
+from sendonce.adapters.notion.tables import open_table, status_option
 from sendonce.adapters.sources.notion_blocks import convert_blocks
 from sendonce.domain.blocks import Block, Draft, Image, files
-from sendonce.domain.mailouts import FetchedLetter
+from sendonce.domain.mailouts import FetchedLetter, MailoutStatus
 from sendonce.domain.rendering import compose
 from sendonce.domain.rendering.hosting import Hosted
 from sendonce.errors import BadInput, Refused
@@ -66,6 +67,14 @@ class NotionLetters:
             status=page.status,
             status_name=page.status_name,
         )
+
+    def take_back(self, page_id: str) -> None:
+        page = read_letter(self._client, page_id, self._names)
+        if page.status != MailoutStatus.READY or page.data_source_id is None:
+            return
+        table = open_table(self._client, page.data_source_id, self._names)
+        option = status_option(table, self._names, MailoutStatus.DRAFT)
+        self._client.update(f"/v1/pages/{page.id}", {"properties": table.properties({"status": option})})
 
     def _refuse_strays(self, page: LetterPage) -> None:
         if page.in_trash:

@@ -196,6 +196,9 @@ mailouts = Table(
     Column("except_of", Document),
     # How far the recipients of those mailouts are gathered; null when there is nothing left to gather.
     Column("except_cursor", Text),
+    # The last that its page asked for: what comes a second time, or late, starts nothing.
+    Column("page_event", Text),
+    _moment("page_event_at"),
     CheckConstraint("status IN ('draft', 'ready', 'sending', 'sent', 'failed')", name="mailouts_status"),
     CheckConstraint("phase IN ('fetching', 'planning', 'running', 'over')", name="mailouts_phase"),
     Index("mailouts_open", "status", "id"),

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from sendonce.adapters.notion.ids import looks_like_page, page_id
+from sendonce.adapters.notion.pages import letter_of
 from sendonce.adapters.notion.webhooks import is_button_press, read_button_press
+from sendonce.domain.mailouts import PageEvent
 from sendonce.entrypoints.http.access import bearer_tokens, is_among
 from sendonce.entrypoints.http.answers import json_answer
 from sendonce.entrypoints.http.bodies import read_body, read_object, read_short_body
 from sendonce.entrypoints.http.service import Service
 from sendonce.entrypoints.views import mailout_view, progress_view
-from sendonce.errors import BadInput, NotFound, Refused, Unsendable
+from sendonce.errors import BadInput, NotFound
 from sendonce.flows.explain_progress import explain_progress
+from sendonce.flows.obey_page import PageWish, obey_page
 from sendonce.flows.start_mailout import (
     StartOrder,
     StartReport,
@@ -25,7 +29,7 @@ from sendonce.flows.start_mailout import (
     start_mailout,
     try_unread_page,
 )
-from sendonce.wiring import message_settings, sender_key
+from sendonce.wiring import message_settings, notion_names, sender_key
 
 _LONGEST_ID = 100
 # A stranger's JSON is parsed on the event loop: of so much that takes a fraction of a millisecond.
@@ -50,19 +54,21 @@ class MailoutEndpoints:
         return json_answer({"status": report.status, **_told(report)})
 
     def _press(self, fields: dict[str, Any]) -> Response:
-        """A button in Notion. A repeat gets the state: Notion pauses a button that meets an error."""
+        """A button in Notion. It gets 200 and the state: Notion pauses a button that meets an error."""
         press = read_button_press(fields)
-        mailout_id = self._mailout_of(press.page_id)
-        try:
-            report = self._start(_Wish(mailout_id))
-        except Unsendable:
-            raise
-        except Refused:
-            mailout = mailout_of_tenant(self._service.store, self._service.tenant_id, mailout_id)
-            status = str(mailout.status) if mailout else "unknown"
-            return json_answer({"status": status, "mailout_id": mailout_id, "already": True})
-        self._service.nudge()
-        return json_answer({"status": "sending", **_told(report)})
+        service, settings = self._service, self._service.settings
+        if not settings.notion_token:
+            raise NotFound("Pages of Notion cannot be read here: set NOTION_TOKEN.")
+        shown = letter_of(press.page, notion_names(settings)[0])
+        event = PageEvent(press.event_id) if press.event_id else None
+        wish = PageWish("notion", press.page_id, event, shown.is_test)
+        letters = partial(message_settings, settings)
+        done = obey_page(service.store, letters, service.tenant_id, settings.test_emails, wish)
+        if done.started:
+            service.nudge()
+            return json_answer({"status": "sending", **_told(StartReport(done.mailout, done.planned))})
+        told = {"status": str(done.mailout.status), "mailout_id": done.mailout.id, "already": True}
+        return json_answer({**told, **({"reason": done.reason} if done.reason else {})})
 
     async def _authorized_fields(self, request: Request) -> dict[str, Any]:
         """The request, once a token in a header or in its body was right.

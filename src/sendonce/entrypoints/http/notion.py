@@ -1,25 +1,32 @@
-"""POST /webhooks/notion: the integration's own webhook. A page whose status says "send" is started."""
+"""POST /webhooks/notion: the integration's own webhook. A page whose status became ready is started."""
 
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
+from functools import cached_property, partial
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sendonce.adapters.notion.client import NotionClient
 from sendonce.adapters.notion.handshake import HandshakeWindow
+from sendonce.adapters.notion.pace import Policy
 from sendonce.adapters.notion.pages import read_letter
 from sendonce.adapters.notion.webhooks import is_signed, read_event, read_handshake
-from sendonce.domain.mailouts import MailoutStatus
+from sendonce.domain.mailouts import MailoutStatus, PageEvent
 from sendonce.entrypoints.http.answers import error_answer, json_answer
 from sendonce.entrypoints.http.bodies import read_body
 from sendonce.entrypoints.http.service import Service
-from sendonce.errors import NotFound, Refused
-from sendonce.flows.start_mailout import StartOrder, page_mailout, start_mailout
+from sendonce.errors import NotFound
+from sendonce.flows.obey_page import PageWish, obey_page, tell_page_of_test_mark
 from sendonce.wiring import message_settings, notion_client, notion_names
 
 log = logging.getLogger(__name__)
+
+# Whoever posts waits for the answer. Where Notion is slow, it gets 503 and comes again.
+QUICK = Policy(tries=2, first_pause=0.2, patience=5.0, request_seconds=5.0)
+# Other events, such as a change of the text, are nobody's word to send.
+_TOLD_BY = ("page.properties_updated", "page.created")
 
 
 class NotionWebhookEndpoint:
@@ -30,7 +37,7 @@ class NotionWebhookEndpoint:
         body = await read_body(request)
         token = self._service.settings.notion_webhook_token
         if is_signed(body, request.headers.get("x-notion-signature"), token):
-            started = await self._service.in_thread(self._take, body)
+            started = await self._service.in_outside_thread(self._take, body)
             if started:
                 self._service.nudge()
             return json_answer({"status": "sending" if started else "nothing to do"})
@@ -53,16 +60,30 @@ class NotionWebhookEndpoint:
 
     def _take(self, body: bytes) -> bool:
         """Look at the page that changed; True if a mailout was started by it."""
-        event = read_event(body)
-        settings = self._service.settings
-        if event.entity_type != "page" or event.by_bots_only or not settings.notion_letters_id:
+        event, settings = read_event(body), self._service.settings
+        if event.type not in _TOLD_BY or event.by_bots_only or not settings.notion_letters_id:
             return False
-        with suppress(NotFound, Refused):
-            page = read_letter(notion_client(settings), event.entity_id, notion_names(settings)[0])
-            if page.status == MailoutStatus.READY and page.belongs_to(settings.notion_letters_id):
-                tenant_id = self._service.tenant_id
-                mailout = page_mailout(self._service.store, tenant_id, "notion", page.id)
-                order = StartOrder(mailout.id, tenant_id)
-                start_mailout(self._service.store, lambda: message_settings(settings), order)
-                return True
+        try:
+            page = read_letter(self._client, event.entity_id, notion_names(settings)[0])
+        except NotFound:
+            return False
+        if page.status != MailoutStatus.READY or not page.belongs_to(settings.notion_letters_id):
+            return False
+        wish = PageWish("notion", page.id, PageEvent(event.id, event.at), page.is_test)
+        if event.changed is None or page.status_property in event.changed:
+            return self._obey(wish)
+        if page.test_property in event.changed:
+            tell_page_of_test_mark(self._service.store, self._service.tenant_id, wish)
         return False
+
+    def _obey(self, wish: PageWish) -> bool:
+        service, settings = self._service, self._service.settings
+        letters = partial(message_settings, settings)
+        return obey_page(service.store, letters, service.tenant_id, settings.test_emails, wish).started
+
+    @cached_property
+    def _client(self) -> NotionClient:
+        """One for all requests: they share its connection, and the pace at which Notion may be asked."""
+        client = notion_client(self._service.settings, QUICK)
+        self._service.at_close.append(client.close)
+        return client

@@ -11,6 +11,7 @@ from starlette.requests import Request
 
 from sendonce.adapters.metrics import Metrics
 from sendonce.entrypoints.http.access import Gate, bearer_tokens
+from sendonce.errors import Unavailable
 from sendonce.ports import Store
 from sendonce.settings import Settings
 
@@ -19,6 +20,10 @@ T = TypeVar("T")
 
 # PostgreSQL's pool has twelve connections for the whole process.
 _THREADS = 4
+# Threads that wait for Notion are others than those that answer people. What finds them all busy, and so many
+# waiting already, is turned away: Notion comes again.
+_OUTSIDE_THREADS = 2
+_MOST_WAITING = 8
 # SQLite has one writer at a time, and writers that meet sleep longer than the write takes: a queue of
 # our own brings the slowest hundredth of events from 120 ms to 20 ms.
 _SQLITE_WRITERS = 1
@@ -47,6 +52,9 @@ class Service:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="http")
         self._writers = ThreadPoolExecutor(writers, thread_name_prefix="http-writer")
         self._verifiers = ThreadPoolExecutor(_VERIFIERS, thread_name_prefix="http-verifier")
+        self._outside = ThreadPoolExecutor(_OUTSIDE_THREADS, thread_name_prefix="http-outside")
+        self._waiting_outside = 0
+        self.at_close: list[Callable[[], None]] = []
 
     async def in_thread(self, call: Callable[..., T], *args: Any) -> T:
         """Call what talks to the store, away from the event loop."""
@@ -60,11 +68,23 @@ class Service:
         """The same for what strangers send: not in the loop's own threads, which the worker needs."""
         return await asyncio.get_running_loop().run_in_executor(self._verifiers, call, *args)
 
+    async def in_outside_thread(self, call: Callable[..., T], *args: Any) -> T:
+        """The same for what asks an outside service. Raises Unavailable when too many wait there."""
+        if self._waiting_outside >= _MOST_WAITING:
+            raise Unavailable("Too many requests wait for an outside service already.")
+        self._waiting_outside += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._outside, call, *args)
+        finally:
+            self._waiting_outside -= 1
+
     def require_secret(self, request: Request, *others: str) -> None:
         """Pass with EXECUTOR_SHARED_SECRET, or one of the others, in a header; else 401."""
         secrets = (self.settings.executor_shared_secret, *others)
         self.gate.let_in(request, bearer_tokens(request), secrets)
 
     def close(self) -> None:
-        for pool in (self._threads, self._writers, self._verifiers):
+        for pool in (self._threads, self._writers, self._verifiers, self._outside):
             pool.shutdown(wait=True, cancel_futures=True)
+        for close in self.at_close:
+            close()

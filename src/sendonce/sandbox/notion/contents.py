@@ -41,12 +41,15 @@ class Contents:
         self.append(page["id"], body.get("children", []))
         return self.objects.page(page)
 
-    def update_page(self, identity: str, body: Mapping[str, Any]) -> Record:
+    def update_page(self, identity: str, body: Mapping[str, Any], author: str = BOT) -> Record:
         page = self._shared(self.workspace.pages, identity, "page")
         trash = body.get("in_trash", body.get("archived"))
         if page["in_trash"] and trash is not False and body.get("properties"):
             raise invalid("Can't edit block that is archived. You must unarchive the block before editing.")
-        page["values"].update(self._values(page["parent"], _mapping(body, "properties")))
+        values = self._values(page["parent"], _mapping(body, "properties"))
+        page["values"].update(values)
+        if author != BOT:
+            page["untold"] = sorted({*page.get("untold", []), *values})
         if isinstance(trash, bool):
             page["in_trash"] = trash
         self.workspace.touch(page)

@@ -37,6 +37,7 @@ Button:  POST /sandbox/notion/press {{"page": "ID", "url": "http://127.0.0.1:300
          POST /sandbox/notion/resume   (an answer that is not 2xx pauses the button)
 Webhook: POST /sandbox/notion/webhook {{"url": "http://127.0.0.1:3000/webhooks/notion"}}
          POST /sandbox/notion/event {{"url": "…", "page": "ID", "author": "person"}}
+              (of all that was written since the last one; or give "id", "timestamp", "changed": ["Тест"])
 Faults:  GET, POST, DELETE /sandbox/notion/faults
          {{"next": ["reset_after"], "on": "POST /v1/pages"}}; shares from 0 to 1: {modes};
          "slow": [5, 50] milliseconds; "retry_after": 1
@@ -162,7 +163,7 @@ class NotionControl:
         if unknown:
             raise BadInput(f"The page has no {unknown}. It has: {', '.join(columns)}.")
         values = {name: value_from_plain(columns[name], value) for name, value in said.items()}
-        contents.update_page(identity, {"properties": values})
+        contents.update_page(identity, {"properties": values}, PERSON)
         self._notion.workspace.save()
         return self._plain_page(identity)
 

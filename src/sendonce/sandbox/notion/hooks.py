@@ -54,15 +54,16 @@ class Hooks:
         return {"status": await _post(_text(wish, "url"), [], body), "verification_token": self.token}
 
     async def tell(self, wish: Mapping[str, Any]) -> dict[str, Any]:
-        """A signed event: ``{"page", "url", "type"?, "author"?: "person" or "bot", "id"?}``."""
+        """A signed event: ``{"page", "url", "type"?, "author"?: "person" or "bot", "id"?, "timestamp"?,
+        "changed"?}``. As in Notion, an event tells of all that a person wrote since the last one."""
         author = "bot" if wish.get("author") == "bot" else "person"
         page = self._contents.page(_text(wish, "page"))
         event = {
             "id": str(wish.get("id") or uuid.uuid4()),
-            "timestamp": page["last_edited_time"],
+            "timestamp": str(wish.get("timestamp") or page["last_edited_time"]),
             "type": str(wish.get("type") or "page.properties_updated"),
             "entity": {"id": page["id"], "type": "page"},
-            "data": {"parent": page["parent"]},
+            "data": {"parent": page["parent"], "updated_properties": self._changed(page, wish)},
             "authors": [{"id": BOT if author == "bot" else PERSON, "type": author}],
             "attempt_number": 1,
             "api_version": "2026-03-11",
@@ -71,6 +72,13 @@ class Hooks:
         digest = hmac.new(self.token.encode(), body, hashlib.sha256).hexdigest()
         headers = [("X-Notion-Signature", f"sha256={digest}")]
         return {"status": await _post(_text(wish, "url"), headers, body), "id": event["id"]}
+
+    def _changed(self, page: Mapping[str, Any], wish: Mapping[str, Any]) -> list[str]:
+        untold: list[str] = self._contents.workspace.pages[page["id"]].pop("untold", [])
+        named = wish.get("changed")
+        if not isinstance(named, list):
+            return untold
+        return [str(page["properties"][name]["id"]) for name in named if name in page["properties"]]
 
 
 def _text(wish: Mapping[str, Any], name: str) -> str:

@@ -12,7 +12,7 @@ from sendonce.domain.addresses import parse_address
 from sendonce.domain.ids import time_ordered_ids
 from sendonce.domain.jobs import JobState, Move
 from sendonce.domain.letters import Letter
-from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout, Phase, PlanProgress
+from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout, PageEvent, Phase, PlanProgress
 from sendonce.domain.subscribers import Subscriber, SubscriberStatus
 from sendonce.errors import NotFound
 
@@ -98,10 +98,10 @@ class MemoryMailouts:
             entry.mailout = replace(entry.mailout, status=MailoutStatus.READY)
             return True
 
-    def start(self, mailout_id: str) -> bool:
+    def start(self, mailout_id: str, event: PageEvent | None = None) -> bool:
         with self._state.transaction() as now:
             entry = self._with(mailout_id, MailoutStatus.READY)
-            if entry is None:
+            if entry is None or (event is not None and not self.hear(mailout_id, event)):
                 return False
             m = entry.mailout
             reason = m.reason if m.paused else None
@@ -113,6 +113,25 @@ class MemoryMailouts:
                 reason=reason,
                 scheduled=False,
             )
+            return True
+
+    def hear(self, mailout_id: str, event: PageEvent) -> bool:
+        with self._state.transaction():
+            entry = self._state.mailouts.get(mailout_id)
+            if entry is None or not event.is_news_to(entry.mailout.page_event):
+                return False
+            known = entry.mailout.page_event
+            at = event.at or (known.at if known else None)
+            entry.mailout = replace(entry.mailout, page_event=PageEvent(event.id, at))
+            return True
+
+    def note(self, mailout_id: str, reason: str) -> bool:
+        with self._state.transaction():
+            entry = self._state.mailouts.get(mailout_id)
+            m = entry.mailout if entry else None
+            if entry is None or m is None or m.status == MailoutStatus.SENDING or m.cancelled or m.paused:
+                return False
+            entry.mailout = replace(m, reason=reason)
             return True
 
     def schedule(self, mailout_id: str, send_at: datetime) -> bool:

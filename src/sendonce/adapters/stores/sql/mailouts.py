@@ -18,7 +18,7 @@ from sendonce.domain.addresses import parse_address, suppression_key
 from sendonce.domain.ids import time_ordered_ids
 from sendonce.domain.jobs import JobState
 from sendonce.domain.letters import Letter
-from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout, Phase, PlanProgress
+from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout, PageEvent, Phase, PlanProgress
 from sendonce.domain.suppressions import EVERYBODY
 from sendonce.errors import NotFound
 
@@ -111,14 +111,31 @@ class SqlMailouts:
             update = mailouts.update().where(M.id == mailout_id, M.status == "draft")
             return tx.execute(update.values(status="ready", updated_at=now)).rowcount == 1
 
-    def start(self, mailout_id: str) -> bool:
+    def start(self, mailout_id: str, event: PageEvent | None = None) -> bool:
         with self._db.writing() as tx:
             now = self._db.now(tx)
             reason = sa.case((M.paused, M.reason), else_=None)
             phase = sa.case((M.letter_id.is_(None), "fetching"), else_="planning")
             started = {"status": "sending", "phase": phase, "started_at": now, "reason": reason}
             update = mailouts.update().where(M.id == mailout_id, M.status == "ready")
+            if event is not None:
+                update = update.where(_is_news(event)).values(**_remembered(event))
             return tx.execute(update.values(**started, scheduled=False, updated_at=now)).rowcount == 1
+
+    def hear(self, mailout_id: str, event: PageEvent) -> bool:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            update = mailouts.update().where(M.id == mailout_id, _is_news(event))
+            return tx.execute(update.values(**_remembered(event), updated_at=now)).rowcount == 1
+
+    def note(self, mailout_id: str, reason: str) -> bool:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            # A paused one may have been sent from another copy of the database: its reason stays.
+            update = mailouts.update().where(
+                M.id == mailout_id, M.status != "sending", ~M.cancelled, ~M.paused
+            )
+            return tx.execute(update.values(reason=reason, updated_at=now)).rowcount == 1
 
     def schedule(self, mailout_id: str, send_at: datetime) -> bool:
         with self._db.writing() as tx:
@@ -359,6 +376,18 @@ class SqlMailouts:
             return MailoutStatus(ended)
 
 
+def _is_news(event: PageEvent) -> sa.ColumnElement[bool]:
+    """``PageEvent.is_news_to`` in SQL."""
+    another = sa.or_(M.page_event.is_(None), M.page_event != event.id)
+    if event.at is None:
+        return another
+    return another & sa.or_(M.page_event_at.is_(None), M.page_event_at <= event.at)
+
+
+def _remembered(event: PageEvent) -> dict[str, Any]:
+    return {"page_event": event.id, "page_event_at": event.at or M.page_event_at}
+
+
 class Person(NamedTuple):
     """Whom to plan for, and with which fields."""
 
@@ -428,4 +457,5 @@ def _as_mailout(row: Row[Any]) -> Mailout:
         send_at=row.send_at,
         scheduled=row.scheduled,
         except_of=tuple(row.except_of or ()),
+        page_event=PageEvent(row.page_event, row.page_event_at) if row.page_event else None,
     )

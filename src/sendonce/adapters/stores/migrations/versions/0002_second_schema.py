@@ -58,6 +58,8 @@ def _letters_and_mailouts() -> None:
     )
     op.add_column("mailouts", sa.Column("except_of", Document))
     op.add_column("mailouts", sa.Column("except_cursor", sa.Text()))
+    op.add_column("mailouts", sa.Column("page_event", sa.Text()))
+    op.add_column("mailouts", sa.Column("page_event_at", Moment()))
     op.create_index(
         "mailouts_scheduled",
         "mailouts",
