@@ -82,12 +82,6 @@ class Ledger(Protocol):
     def sending_of(self, worker_id: str) -> Sequence[JobRef]:
         """The attempts that a worker had claimed and not settled."""
 
-    def strays(self) -> Sequence[JobRef]:
-        """Attempts in sending whose worker has ended: their claim was committed after its end.
-
-        Nobody was there any more to send them, so not a byte of them left.
-        """
-
     def oldest_claim(self) -> datetime | None:
         """When the oldest attempt that is still sending was claimed."""
 

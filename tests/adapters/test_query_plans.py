@@ -24,7 +24,6 @@ def claim_twice(store: SqlStore) -> None:
 
 
 ASKED_OFTEN: dict[str, Callable[[SqlStore], object]] = {
-    "what the dead left": lambda store: store.ledger.strays(),
     "what one worker has": lambda store: store.ledger.sending_of("w"),
     "the oldest claim": lambda store: store.ledger.oldest_claim(),
     "doubts": lambda store: store.ledger.doubts("ses", 100),

@@ -238,10 +238,10 @@ def test_nothing_is_claimed_by_a_clock_that_has_jumped_ahead(stage: Stage) -> No
     job = stage.claim_one(worker)
     now = stage.store.ledger.now()
     settlement = Settlement(job.id, job.attempt, ACCEPTED)
-    early = ClaimRequest(worker, str(uuid4()), 5, not_after=now - timedelta(seconds=1))
+    early = ClaimRequest(worker, str(uuid4()), 5, 1, not_after=now - timedelta(seconds=1))
     turn = stage.store.ledger.turn([settlement], early)
     assert (turn.settled, turn.claimed) == (1, ())
     assert turn.now is not None
     assert turn.now >= now
-    in_time = ClaimRequest(worker, str(uuid4()), 5, not_after=now + timedelta(minutes=1))
+    in_time = ClaimRequest(worker, str(uuid4()), 5, turn.claims, not_after=now + timedelta(minutes=1))
     assert len(stage.store.ledger.turn((), in_time).claimed) == 1

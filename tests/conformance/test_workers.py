@@ -59,6 +59,16 @@ def test_an_operators_word_buries_a_worker(stage: Stage) -> None:
     assert stage.store.ledger.resolve([claimed.id], sent=False, actor="jane", note="") == 1
 
 
+def test_a_buried_worker_claims_nothing_more(stage: Stage) -> None:
+    """So nothing can turn up under its name after its burial."""
+    stage.running(2)
+    worker = stage.worker()
+    stage.store.ledger.bury(worker, "jane")
+    with pytest.raises(WorkerBuried):
+        stage.claim(worker)
+    assert len(stage.claim().claimed) == 2
+
+
 def test_nobody_is_buried_twice(stage: Stage) -> None:
     stage.running()
     worker = stage.worker()

@@ -26,17 +26,7 @@ def bury_the_dead(
     for worker in store.workers.open():
         if worker.id != own_id and bury_if_dead(store, graveyard, worker, retry_after):
             buried.append(worker)
-    _gather_strays(store)
     return buried
-
-
-def _gather_strays(store: Store) -> None:
-    """A dead worker's last claim may be committed by the server after the burial: it never left."""
-    late = Deferred("never_left", "claimed by a worker that was over", retry_after=0.0, throttle=True)
-    strays = [Settlement(job_id, attempt, late) for job_id, attempt in store.ledger.strays()]
-    if strays:
-        store.ledger.turn(strays, None)
-        log.warning("late claims of dead workers", extra={"fields": {"jobs": len(strays)}})
 
 
 def bury_if_dead(store: Store, graveyard: Graveyard, worker: WorkerRecord, retry_after: float) -> bool:
@@ -49,7 +39,7 @@ def bury_if_dead(store: Store, graveyard: Graveyard, worker: WorkerRecord, retry
     except LedgerRolledBack:
         raise
     except Refused as exc:
-        # The server may still be committing the dead worker's last claim: the next round sees it.
+        # The dead worker's last claim was committed after we looked: the next round sees it.
         log.warning("not buried yet", extra={"fields": {"worker": worker.name, "why": str(exc)}})
         return False
 

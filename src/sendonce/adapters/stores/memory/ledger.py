@@ -184,12 +184,6 @@ class MemoryLedger:
             own = [r for r in rows if r.state == JobState.SENDING and r.worker_id == worker_id]
             return sorted((row.id, row.attempt) for row in own)
 
-    def strays(self) -> Sequence[JobRef]:
-        with self._state.transaction():
-            ended = {worker_id for worker_id, (_, end) in self._state.workers.items() if end is not None}
-            rows = sorted(self._state.jobs.values(), key=lambda row: row.id)
-            return [(r.id, r.attempt) for r in rows if r.state == JobState.SENDING and r.worker_id in ended]
-
     def oldest_claim(self) -> datetime | None:
         with self._state.transaction():
             rows = self._state.jobs.values()

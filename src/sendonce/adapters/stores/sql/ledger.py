@@ -236,15 +236,6 @@ class SqlLedger:
         with self._db.reading() as tx:
             return sorted((row.id, row.attempt) for row in tx.execute(query))
 
-    def strays(self) -> Sequence[JobRef]:
-        query = (
-            sa.select(JOBS.id, JOBS.attempt)
-            .join(workers, workers.c.id == JOBS.worker_id)
-            .where(in_state(JobState.SENDING), workers.c.ended_at.is_not(None))
-        )
-        with self._db.reading() as tx:
-            return sorted((row.id, row.attempt) for row in tx.execute(query))
-
     def oldest_claim(self) -> datetime | None:
         oldest = sa.select(sa.func.min(JOBS.claimed_at, type_=JOBS.claimed_at.type)).where(
             in_state(JobState.SENDING)
