@@ -19,8 +19,9 @@ test: $(VENV)/.dev ## every test, on SQLite and on a real PostgreSQL
 	@echo "Testing with $$($(BIN)/python --version) …"
 	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadgroup $(ARGS)
 
-test-long: $(VENV)/.dev ## the tests that take minutes: pgbouncer, a million recipients, full pacing
+test-long: $(VENV)/.dev .stamp/exim/.fetched ## the tests that take minutes: real mail servers, pgbouncer, a million recipients, full pacing
 	@test -x /usr/sbin/pgbouncer || { echo "Installing pgbouncer …"; apt-get install -qq -y pgbouncer >/dev/null; }
+	@$(BIN)/python -c 'from bench.peers import install_postfix; install_postfix(print)'
 	@$(BIN)/python -m pytest -m long $(ARGS)
 
 check: $(VENV)/.dev ## ruff, mypy strict, import-linter
@@ -51,6 +52,13 @@ lock: ## write the requirements locks anew from pyproject.toml
 	  --no-header pyproject.toml --group dev -o requirements/dev.txt
 	@.stamp/lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-header requirements/build.in -o requirements/build.txt
+
+# Debian lets one mail server be installed at a time, so Exim is unpacked beside Postfix, with its libraries.
+.stamp/exim/.fetched:
+	@echo "Fetching exim …"; mkdir -p .stamp/exim
+	@apt-get update -qq && cd .stamp/exim && \
+	  apt-get download -qq -o APT::Sandbox::User=root exim4-daemon-light libnss-wrapper libidn12 libgnutls-dane0 libnsl2 libdb5.3 && \
+	  for package in *.deb; do dpkg -x $$package . && rm $$package; done && touch .fetched
 
 clean: ## remove the environment and what tests and demos left
 	@rm -rf .venv .venv-newest .stamp .mypy_cache .ruff_cache .hypothesis sendonce-demo build dist

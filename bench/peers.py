@@ -47,7 +47,7 @@ def install_all(say: Callable[[str], None]) -> dict[str, str]:
     """Install what is missing. What cannot be had is left out: its name and why."""
     missing: dict[str, str] = {}
     steps = {
-        "postfix": _install_postfix,
+        "postfix": install_postfix,
         "nodemailer": _install_nodemailer,
         "aiosmtplib": _install_aiosmtplib,
     }
@@ -60,7 +60,7 @@ def install_all(say: Callable[[str], None]) -> dict[str, str]:
     return missing
 
 
-def _install_postfix(say: Callable[[str], None]) -> None:
+def install_postfix(say: Callable[[str], None]) -> None:
     """Debian's package, for two programs of it. Its daemon is not started, now or at boot."""
     if SMTP_SOURCE.exists():
         return

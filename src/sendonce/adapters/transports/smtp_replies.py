@@ -214,7 +214,7 @@ def denial(reply: Reply, during: str) -> Deferred:
     reason = f"{during}: {reply.code} {tidy(reply.text)}".rstrip()
     if reply.code >= 500:
         return hold(str(reply.code), reason)
-    return trouble(str(reply.code), reason, REST_AFTER_BUSY)
+    return trouble(str(reply.code), reason, REST_AFTER_LOSS if reply.code == _CLOSING else REST_AFTER_BUSY)
 
 
 @dataclass(frozen=True, slots=True)
