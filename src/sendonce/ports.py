@@ -276,8 +276,14 @@ class Subscribers(Protocol):
 
     def upsert(self, tenant_id: str, people: Sequence[NewSubscriber]) -> ImportCounts: ...
 
-    def import_people(self, tenant_id: str, people: PeopleColumns, *, dry_run: bool = False) -> ImportCounts:
-        """The same for many people, no key twice; a dry run counts what it would do and changes nothing."""
+    def import_people(
+        self, tenant_id: str, people: PeopleColumns, *, source: str | None = None, dry_run: bool = False
+    ) -> ImportCounts:
+        """The same for many people, no key twice, and for who must not be written to.
+
+        A denial suppresses, with ``source`` as its note, and takes a known subscriber down to what the list
+        says; nobody is taken up. A dry run counts what it would do and changes nothing.
+        """
 
     def all(
         self, tenant_id: str, *, status: SubscriberStatus | None = None, after: str = "", limit: int = 1000
@@ -315,8 +321,11 @@ class Suppressions(Protocol):
     def unsubscribe(self, job_id: str) -> str | None:
         """Suppress the recipient of a job for its tenant; the address, or None for an unknown job."""
 
+    def undoable(self, job_id: str) -> bool:
+        """Whether this letter's link unsubscribed its recipient, for no other reason, and not long ago."""
+
     def resubscribe(self, job_id: str) -> str | None:
-        """Undo an unsubscription made from this letter; a bounce or complaint stays."""
+        """Undo an unsubscription that is ``undoable``, in the audit log; any other stays."""
 
 
 class People(Protocol):

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -72,12 +73,12 @@ def test_a_list_goes_in_and_comes_out(sendonce: Run, tmp_path: Path) -> None:
     report = told(sendonce("subscribers", "import", "list.csv", "--json"))
     assert {**report, "dry_run": True, "rejects": None} == dry
     rejects = table((tmp_path / "list.csv.rejects.csv").read_text("utf-8"))
-    assert [(row["line"], row["record"]) for row in rejects] == [
-        ("3", "bad address, Б, "),
-        ("4", "'@x, -1, "),
+    assert [(row["line"], row["E-mail"], row["Имя"]) for row in rejects] == [
+        ("3", "bad address", "Б"),
+        ("4", "'@x", "'-1"),
     ]
     again = sendonce("subscribers", "import", "list.csv", "--map", "email=E-mail,name=Имя,town=Город")
-    assert "0 added, 1 updated, 1 unchanged, 0 duplicate, 2 invalid." in again.stdout
+    assert again.stdout.endswith("0 added, 1 updated, 1 unchanged, 0 duplicate, 2 invalid.\n")
     assert "line 3: " in again.stdout
     sendonce("subscribers", "export", "--status", "active", "-o", "out.csv")
     exported = (tmp_path / "out.csv").read_text("utf-8")
@@ -95,10 +96,10 @@ def test_an_export_comes_in_as_it_was(sendonce: Run, tmp_path: Path) -> None:
     ]
     with (tmp_path / "list.csv").open("w", newline="") as file:
         csv.writer(file).writerows(people)
-    sendonce("subscribers", "import", "list.csv")
+    sendonce("subscribers", "import", "list.csv", "--ignore-column", "status")
     sendonce("subscribers", "export", "-o", "out.csv")
     header = (tmp_path / "out.csv").read_text("utf-8-sig").splitlines()[0].replace('"', "").split(",")
-    assert header[5:] == ["attribute created_at", "note", "phone", "attribute status"]
+    assert header[5:] == ["consent", "attribute created_at", "note", "phone", "attribute status"]
 
     there = {"DATABASE_URL": f"sqlite:///{tmp_path}/other.db", "STATE_DIR": str(tmp_path / "other")}
     assert told(sendonce("subscribers", "import", "out.csv", "--json", **there))["inserted"] == 2
@@ -114,7 +115,7 @@ def test_an_export_comes_in_as_it_was(sendonce: Run, tmp_path: Path) -> None:
 
 
 def test_opt_outs_go_along_to_another_database(sendonce: Run, tmp_path: Path) -> None:
-    """An export makes nobody active elsewhere; the suppressions carry the opt-outs over."""
+    """An export of ours carries them over by itself; so do the suppressions."""
     people = "email,name\nann@example.com,Ann\nbob@example.com,Bob\n+eve@example.com,Eve\n"
     (tmp_path / "list.csv").write_text(people)
     for address in ("bob@example.com", "+eve@example.com"):
@@ -125,12 +126,13 @@ def test_opt_outs_go_along_to_another_database(sendonce: Run, tmp_path: Path) ->
 
     there = {"DATABASE_URL": f"sqlite:///{tmp_path}/other.db", "STATE_DIR": str(tmp_path / "other")}
     report = told(sendonce("subscribers", "import", "out.csv", "--json", **there))
-    assert (report["inserted"], report["invalid"]) == (1, 2)
-    assert "its status is unsubscribed: " in report["invalid_lines"][0]["reason"]
+    assert (report["inserted"], report["unsubscribed"], report["invalid"]) == (3, 2, 0)
+    listed = told(sendonce("subscribers", "list", "--json", **there))
+    assert listed["counts"] == {"active": 1, "unsubscribed": 2}
     ann = told(sendonce("show", "ann@example.com", "--json", **there))["subscribers"][0]
     assert (ann["status"], ann["attributes"]) == ("active", {})
     carried = told(sendonce("suppression", "import", "suppressed.csv", "--json", **there))
-    assert (carried["added"], carried["invalid"]) == (2, 0)
+    assert (carried["added"], carried["known"], carried["invalid"]) == (0, 2, 0)
     sendonce("subscribers", "import", "list.csv", **there)
     listed = told(sendonce("subscribers", "list", "--json", **there))
     assert listed["counts"] == {"active": 1, "unsubscribed": 2}
@@ -142,6 +144,72 @@ def test_what_is_wrong_with_an_import_is_told(sendonce: Run, tmp_path: Path) -> 
     assert "Cannot read 'nowhere.csv'" in sendonce("subscribers", "import", "nowhere.csv", code=2).stderr
     assert "--map email=" in sendonce("subscribers", "import", "list.csv", code=2).stderr
     assert "must be like" in sendonce("subscribers", "import", "list.csv", "--map", "email", code=2).stderr
+
+
+def test_a_list_with_unclear_states_changes_nothing(sendonce: Run, tmp_path: Path) -> None:
+    """Exit code 3 before anything is written; what the answer says to add is then enough."""
+    (tmp_path / "list.csv").write_text("email,status\nann@example.com,gold\nbob@example.com,gone\n")
+    asked = sendonce("subscribers", "import", "list.csv", code=3).stderr
+    assert '--status-column "status" --status "gold=unsubscribed"' in asked
+    assert told(sendonce("subscribers", "list", "--json"))["counts"] == {}
+    meaning = ("--status-column", "status", "--status", "GOLD=active", "--status", "gone=unsubscribed")
+    report = told(sendonce("subscribers", "import", "list.csv", *meaning, "--json"))
+    assert (report["inserted"], report["unsubscribed"], report["deactivated"]) == (2, 1, 0)
+    (tmp_path / "list.csv").write_text("email,Unsubscribed\nann@example.com,2024-05-01\n")
+    said = sendonce("subscribers", "import", "list.csv").stdout
+    assert "1 are unsubscribed and 0 bounced: they get no letters. 1 of them were active" in said
+    assert told(sendonce("subscribers", "list", "--json"))["counts"] == {"unsubscribed": 2}
+    assert "one of active," in sendonce("subscribers", "import", "list.csv", "--status", "x=y", code=2).stderr
+
+
+def test_rejected_lines_are_mended_and_imported(sendonce: Run, tmp_path: Path) -> None:
+    """The file of rejects has the columns of the list: correct it there, and import it."""
+    lines = ['ann@example,"Ann\nLee",-1', "bob@example.com,Bob,x,y,z", "ok@example.com,Ok,7"]
+    (tmp_path / "list.csv").write_text("\n".join(["Contact,name,points", *lines]) + "\n")
+    assert (
+        told(sendonce("subscribers", "import", "list.csv", "--map", "email=Contact", "--json"))["invalid"]
+        == 2
+    )
+    rejects = tmp_path / "list.csv.rejects.csv"
+    assert rejects.stat().st_mode & 0o777 == 0o600
+    text = rejects.read_text("utf-8-sig")
+    assert text.splitlines()[0] == '"line","reason","Contact","name","points"'
+    rejects.write_text(
+        text.replace('ann@example"', 'ann@example.com"')
+        .replace('"x","y","z"', '"x"')
+        .replace("Ann\n", "Ann ")
+    )
+    report = told(sendonce("subscribers", "import", rejects.name, "--map", "email=Contact", "--json"))
+    assert (report["inserted"], report["invalid"]) == (2, 0)
+    ann = told(sendonce("show", "ann@example.com", "--json"))["subscribers"][0]
+    assert (ann["name"], ann["attributes"]) == ("Ann Lee", {"points": "-1"})
+
+
+def test_outputs_follow_no_link(sendonce: Run, tmp_path: Path) -> None:
+    """Neither rejects nor exports are written through a symbolic link; they are their owner's to read."""
+    sendonce("db", "upgrade")
+    (tmp_path / "list.csv").write_text("email\nann@example.com\nnobody\n")
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / "list.csv.rejects.csv").symlink_to(tmp_path / "victim")
+    assert "symbolic link" in sendonce("subscribers", "import", "list.csv", code=2).stderr
+    (tmp_path / "out.csv").symlink_to(tmp_path / "victim")
+    assert "symbolic link" in sendonce("subscribers", "export", "-o", "out.csv", code=2).stderr
+    assert (tmp_path / "victim").read_text() == "precious"
+    assert '"email"' in sendonce("subscribers", "export", "-o", "/dev/stdout").stdout
+
+
+def test_a_workbook_is_answered_with_a_way_out(sendonce: Run, tmp_path: Path) -> None:
+    """.xlsx, .xls and archives: the answer says what to do instead of naming an encoding."""
+    with zipfile.ZipFile(tmp_path / "list.xlsx", "w") as book:
+        book.writestr("[Content_Types].xml", "<Types/>")
+        book.writestr("xl/workbook.xml", "<workbook/>")
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        archive.writestr("members.csv", "email\nann@example.com\n")
+    (tmp_path / "old.xls").write_bytes(bytes.fromhex("d0cf11e0a1b11ae1") + bytes(512))
+    for command in ("subscribers", "suppression"):
+        for name in ("list.xlsx", "old.xls"):
+            assert "CSV UTF-8" in sendonce(command, "import", name, code=2).stderr
+        assert "unpack it" in sendonce(command, "import", "export.zip", code=2).stderr
 
 
 def test_a_title_with_a_comma_can_be_mapped(sendonce: Run, tmp_path: Path) -> None:

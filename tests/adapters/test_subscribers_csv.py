@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sendonce.adapters.csv_cells import harmless, unguarded
+from sendonce.adapters.sources.state_columns import StateRules
 from sendonce.adapters.sources.subscribers_csv import read_subscribers
 from sendonce.domain.addresses import parse_address, suppression_key
 from sendonce.domain.people_columns import (
@@ -21,8 +24,11 @@ from sendonce.domain.people_columns import (
     suppression_keys,
 )
 from sendonce.domain.subscribers import BadRow
+from sendonce.domain.suppressions import SuppressionReason
+from sendonce.domain.told_states import Told
 from sendonce.errors import BadInput
 
+R = SuppressionReason
 Person = tuple[int, str, str | None, dict[str, str]]
 
 
@@ -50,6 +56,10 @@ def bad_rows(chunks: list[ReadChunk]) -> list[BadRow]:
 
 def bad(chunks: list[ReadChunk]) -> list[tuple[int, str]]:
     return [(row.line, row.reason) for row in bad_rows(chunks)]
+
+
+def denied(chunks: list[ReadChunk]) -> dict[str, SuppressionReason]:
+    return {key: denial.reason for chunk in chunks for key, denial in chunk.people.denials.items()}
 
 
 def line_numbers(chunks: list[ReadChunk]) -> list[int]:
@@ -274,24 +284,34 @@ def test_columns_can_be_named(tmp_path: Path) -> None:
         read(tmp_path, content, columns={"email": "Mail"})
 
 
-OPT_OUT = "opted-out people are carried over by 'sendonce suppression export'"
-
-
 @pytest.mark.parametrize("more", ["", 'd@example.com,D,"two\nlines"\n'])
-def test_who_opted_out_elsewhere_is_not_imported(tmp_path: Path, more: str) -> None:
-    """A status of ours in a column titled so, in any case; any other value is a foreign file's own."""
-    lines = "a@example.com,A,VIP\nb@example.com,B, Unsubscribed \nc@example.com,C,bounced\n"
-    rows = read(tmp_path, f"email,name,status\n{lines}e@example.com,E,ACTIVE\n{more}")
-    assert [(person[1], person[3]) for person in good(rows)][:2] == [
-        ("a@example.com", {"status": "VIP"}),
-        ("e@example.com", {"status": "ACTIVE"}),
-    ]
-    assert [(line, reason.partition(":")[0]) for line, reason in bad(rows)] == [
-        (3, "its status is unsubscribed"),
-        (4, "its status is bounced"),
-    ]
-    assert all(OPT_OUT in reason for _, reason in bad(rows))
-    assert len(good(read(tmp_path, "email,State\na@example.com,bounced\n"))) == 1
+def test_who_opted_out_elsewhere_is_read_so(tmp_path: Path, more: str) -> None:
+    """On the quick way and on the careful one, in any case; the column stays an attribute too."""
+    lines = "a@example.com,A,active\nb@example.com,B, Unsubscribed \nc@bücher.example,C,bounced\n"
+    content = f"email,name,status\n{lines}e@example.com,E,ACTIVE\n{more}"
+    how = StateRules(values={"two\nlines": Told.ACTIVE})
+    rows = read(tmp_path, content, states=how)
+    assert denied(rows) == {"b@example.com": R.UNSUBSCRIBED, "c@xn--bcher-kva.example": R.BOUNCE}
+    assert [person[3]["status"] for person in good(rows)][:3] == ["active", "Unsubscribed", "bounced"]
+    assert bad(rows) == []
+
+
+def test_a_line_that_says_no_outweighs_an_earlier_one(tmp_path: Path) -> None:
+    """Whichever of two lines of an address comes first; the graver reason stands."""
+    lines = ["a@example.com,active", "a@example.com,unsubscribed", "A@example.com,complained"]
+    for order in (lines, lines[::-1]):
+        rows = read(tmp_path, "\n".join(["email,status", *order]))
+        assert denied(rows) == {"a@example.com": R.COMPLAINT}
+
+
+def test_what_comes_through_a_pipe_can_be_read_twice(tmp_path: Path) -> None:
+    """The look at the states comes before the import, so a pipe is kept on the disk meanwhile."""
+    fifo = tmp_path / "pipe.csv"
+    os.mkfifo(fifo)
+    content = "email,status\na@example.com,unsubscribed\n"
+    with ThreadPoolExecutor(1) as writer:
+        writer.submit(fifo.write_text, content)
+        assert denied(list(read_subscribers(fifo))) == {"a@example.com": R.UNSUBSCRIBED}
 
 
 def test_an_export_of_ours_brings_no_attributes_of_its_own(tmp_path: Path) -> None:
@@ -301,14 +321,32 @@ def test_an_export_of_ours_brings_no_attributes_of_its_own(tmp_path: Path) -> No
         "city": "Riga",
         "since": "y",
     }
-    foreign = content.replace("name,status", "status,name")
+    foreign = content.replace("name,status", "status,name").replace("A,active", "active,A")
     assert set(good(read(tmp_path, foreign))[0][3]) == {"status", "status_updated_at", "created_at", "city"}
 
 
-@given(st.text("'=+-@\t\r a", max_size=5))
+def test_attributes_of_an_export_of_ours_raise_no_question(tmp_path: Path) -> None:
+    """Its own status column tells the state; an attribute with such a name is an attribute."""
+    titles = "email,name,status,status_updated_at,created_at,consent,attribute status,unsubscribed"
+    rows = read(tmp_path, f"{titles}\na@example.com,A,active,x,y,asked by phone,VIP,never seen\n")
+    assert good(rows) == [(2, "a@example.com", "A", {"status": "VIP", "unsubscribed": "never seen"})]
+    assert denied(rows) == {}
+    assert rows[0].people.consents == {"a@example.com": "asked by phone"}
+
+
+@given(st.text("'=+-@\t\r a＝＋－＠\u200b\ufeff\u00a0", max_size=5))
 def test_the_guard_of_a_cell_is_taken_off_and_nothing_else(cell: str) -> None:
+    """Also where the sign is full-width, or hides behind what shows nothing."""
     assert unguarded(harmless(cell)) == cell
-    assert not harmless(cell).startswith(("=", "+", "-", "@", "\t", "\r"))
+    shown = harmless(cell).lstrip("\u200b\ufeff\u00a0 ")
+    assert not shown.startswith(("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠"))
+
+
+@pytest.mark.parametrize("control", ["\x1b[2J", "\x9b2J", "\x07", "\x7f", "\x85"])
+def test_no_cell_moves_a_terminal(tmp_path: Path, control: str) -> None:
+    """Escape sequences begin with U+001B, or with U+009B alone: refused on the way in, and out too."""
+    assert harmless(f"a{control}").isprintable()
+    assert "control character" in bad(read(tmp_path, f"email,name\na@example.com,{control}\n"))[0][1]
 
 
 def test_the_apostrophes_of_a_foreign_file_are_its_own(tmp_path: Path) -> None:

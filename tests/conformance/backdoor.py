@@ -15,6 +15,7 @@ from sendonce.adapters.stores.schema import (
     message_jobs,
     outbox,
     permits,
+    suppressions,
     workers,
 )
 from sendonce.adapters.stores.sql.store import SqlStore
@@ -52,7 +53,7 @@ def ended_attempts(store: Store, job_id: str) -> list[tuple[int, str]]:
 
 
 def pass_time(store: Store, seconds: float) -> None:
-    """Let the leases of planners and permits grow older, and the times of mailouts come nearer."""
+    """Let leases and suppressions grow older, and the times of mailouts come nearer."""
     gone = timedelta(seconds=seconds)
     if isinstance(store, MemoryStore):
         clock = store.state.clock
@@ -71,6 +72,9 @@ def pass_time(store: Store, seconds: float) -> None:
         for row in tx.execute(sa.select(mailouts).where(mailouts.c.send_at.is_not(None))).all():
             own = mailouts.c.id == row.id
             tx.execute(mailouts.update().where(own).values(send_at=row.send_at - gone))
+        for row in tx.execute(sa.select(suppressions)).all():
+            own = (suppressions.c.key == row.key) & (suppressions.c.tenant_id == row.tenant_id)
+            tx.execute(suppressions.update().where(own).values(created_at=row.created_at - gone))
 
 
 def forget_attempts(store: Store) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import permutations
 
 import pytest
 
 from sendonce.domain.addresses import parse_address
 from sendonce.domain.events import EventKind
+from sendonce.domain.people_columns import PeopleColumns
 from sendonce.domain.subscribers import DEFAULT_TENANT, ImportCounts, NewSubscriber, SubscriberStatus
 from sendonce.domain.suppressions import EVERYBODY, SuppressionReason
-from tests.conformance.backdoor import audit
+from tests.conformance.backdoor import audit, pass_time
 from tests.conformance.stage import Stage, address, people
 
 R = SuppressionReason
@@ -116,6 +118,144 @@ def test_an_unsubscription_can_be_undone(stage: Stage) -> None:
     assert stage.store.suppressions.resubscribe(job.id) == address(0).text
     assert stage.subscriber().status == SubscriberStatus.ACTIVE
     assert stage.store.suppressions.all() == []
+    assert audit(stage.store) == [("the recipient", "undo unsubscription", address(0).text)]
+
+
+def test_only_the_letter_that_unsubscribed_can_undo_it(stage: Stage) -> None:
+    """Whoever holds another letter to the same person, older or newer, cannot."""
+    older, own, newer = (stage.claim_one() for _ in range(3) if stage.running())
+    stage.store.suppressions.unsubscribe(own.id)
+    for letter in (older, newer):
+        stage.store.suppressions.unsubscribe(letter.id)
+        assert not stage.store.suppressions.undoable(letter.id)
+        assert stage.store.suppressions.resubscribe(letter.id) == address(0).text
+        assert stage.subscriber().status == SubscriberStatus.UNSUBSCRIBED
+    assert stage.store.suppressions.undoable(own.id)
+    stage.store.suppressions.resubscribe(own.id)
+    assert stage.subscriber().status == SubscriberStatus.ACTIVE
+
+
+def test_an_unsubscription_can_be_undone_for_an_hour(stage: Stage) -> None:
+    """Clicking the same link again does not begin the hour anew."""
+    stage.running()
+    job = stage.claim_one()
+    stage.store.suppressions.unsubscribe(job.id)
+    pass_time(stage.store, 3500)
+    assert stage.store.suppressions.undoable(job.id)
+    stage.store.suppressions.unsubscribe(job.id)
+    pass_time(stage.store, 200)
+    assert not stage.store.suppressions.undoable(job.id)
+    stage.store.suppressions.resubscribe(job.id)
+    assert stage.subscriber().status == SubscriberStatus.UNSUBSCRIBED
+    assert audit(stage.store) == []
+
+
+@pytest.mark.parametrize("how", ["a list", "a list that says bounced", "a suppression"])
+def test_what_others_say_too_cannot_be_undone(stage: Stage, how: str) -> None:
+    """Who unsubscribed by a letter and is denied by another source as well stays out."""
+    stage.running()
+    job = stage.claim_one()
+    stage.store.suppressions.unsubscribe(job.id)
+    if how == "a suppression":
+        stage.store.suppressions.add(DEFAULT_TENANT, address(0), R.UNSUBSCRIBED)
+    else:
+        reason = R.UNSUBSCRIBED if how == "a list" else R.BOUNCE
+        stage.store.subscribers.import_people(DEFAULT_TENANT, columns([0], {0: reason}))
+    stage.store.suppressions.resubscribe(job.id)
+    assert stage.subscriber().status == SubscriberStatus.UNSUBSCRIBED
+    assert stage.store.suppressions.covers(DEFAULT_TENANT, address(0)) is not None
+
+
+def test_an_erased_persons_letter_undoes_nothing(stage: Stage) -> None:
+    """Nor does it after the keys were rotated; a person who stays may still undo then."""
+    stage.running(2)
+    gone, stays = stage.claim(limit=2).claimed
+    for job in (gone, stays):
+        stage.store.suppressions.unsubscribe(job.id)
+    stage.store.people.erase(parse_address(gone.recipient), "jane")
+    stage.store.keys.rotate("jane")
+    assert not stage.store.suppressions.undoable(gone.id)
+    stage.store.suppressions.resubscribe(gone.id)
+    assert stage.store.suppressions.covers("somebody-else", parse_address(gone.recipient)) is not None
+    stage.store.suppressions.resubscribe(stays.id)
+    assert stage.store.suppressions.covers(DEFAULT_TENANT, parse_address(stays.recipient)) is None
+
+
+def columns(numbers: Sequence[int], denied: dict[int, SuppressionReason]) -> PeopleColumns:
+    """People of a list, and whom it says must not be written to."""
+    found = PeopleColumns.of(people(numbers))
+    for number, reason in denied.items():
+        found.deny(address(number).key, address(number).text, reason)
+    return found
+
+
+def test_who_left_elsewhere_comes_in_as_who_left(stage: Stage) -> None:
+    """New people are unsubscribed or bounced, suppressed for the tenant, and counted."""
+    told = columns([0, 1, 2, 3], {1: R.UNSUBSCRIBED, 2: R.BOUNCE, 3: R.COMPLAINT})
+    counts = stage.store.subscribers.import_people(DEFAULT_TENANT, told, source="import of old.csv")
+    assert counts == ImportCounts(inserted=4, unsubscribed=2, bounced=1)
+    statuses = [stage.subscriber(number).status for number in range(4)]
+    assert statuses == ["active", "unsubscribed", "bounced", "unsubscribed"]
+    found = {s.address: (s.scope, s.reason, s.note) for s in stage.store.suppressions.all()}
+    assert found == {
+        address(number).text: (DEFAULT_TENANT, reason, "import of old.csv")
+        for number, reason in ((1, R.UNSUBSCRIBED), (2, R.BOUNCE), (3, R.COMPLAINT))
+    }
+
+
+def test_who_left_elsewhere_gets_no_more_letters_from_here(stage: Stage) -> None:
+    """An active subscriber becomes what the list says, once; planned letters are skipped."""
+    stage.running(3)
+    told = columns([0, 1, 2], {0: R.UNSUBSCRIBED, 1: R.BOUNCE})
+    counts = stage.store.subscribers.import_people(DEFAULT_TENANT, told)
+    assert counts == ImportCounts(updated=2, unchanged=1, unsubscribed=1, bounced=1, deactivated=2)
+    assert [stage.subscriber(n).status for n in range(3)] == ["unsubscribed", "bounced", "active"]
+    assert stage.subscriber(0).status_updated_at is not None
+    assert [job.recipient for job in stage.claim().claimed] == [address(2).text]
+    again = stage.store.subscribers.import_people(DEFAULT_TENANT, told)
+    assert again == ImportCounts(unchanged=3, unsubscribed=1, bounced=1)
+
+
+def test_a_list_never_takes_anybody_up(stage: Stage) -> None:
+    """Bounced there does not lift unsubscribed here; the graver reason of a suppression stays."""
+    stage.running()
+    job = stage.claim_one()
+    stage.store.suppressions.unsubscribe(job.id)
+    stage.event(job, EventKind.COMPLAINT)
+    stage.store.subscribers.import_people(DEFAULT_TENANT, columns([0], {0: R.BOUNCE}))
+    assert stage.subscriber().status == SubscriberStatus.UNSUBSCRIBED
+    (only,) = stage.store.suppressions.all()
+    assert only.reason == R.COMPLAINT
+    stage.store.subscribers.import_people(DEFAULT_TENANT, columns([0], {}))
+    assert stage.subscriber().status == SubscriberStatus.UNSUBSCRIBED
+
+
+def test_spellings_of_a_mailbox_are_denied_together(stage: Stage) -> None:
+    """Two lines of one mailbox with two reasons make one suppression, the graver one."""
+    told = PeopleColumns()
+    for raw, reason in (("j.doe@gmail.com", R.BOUNCE), ("jdoe+x@gmail.com", R.UNSUBSCRIBED)):
+        spelled = parse_address(raw)
+        told.deny(spelled.key, spelled.text, reason)
+    stage.store.subscribers.import_people(DEFAULT_TENANT, told)
+    (only,) = stage.store.suppressions.all()
+    assert only.reason == R.BOUNCE
+
+
+def test_a_dry_run_denies_nobody(stage: Stage) -> None:
+    stage.subscribe([0])
+    told = columns([0, 1], {0: R.UNSUBSCRIBED, 1: R.BOUNCE})
+    dry = stage.store.subscribers.import_people(DEFAULT_TENANT, told, dry_run=True)
+    assert stage.subscriber(0).status == SubscriberStatus.ACTIVE
+    assert stage.store.suppressions.all() == []
+    assert dry == stage.store.subscribers.import_people(DEFAULT_TENANT, told)
+
+
+def test_consent_comes_along_and_what_is_noted_here_stays(stage: Stage) -> None:
+    told = columns([0], {})
+    for note in ("by phone", "by letter"):
+        told.consents = {address(0).key: note}
+        stage.store.subscribers.import_people(DEFAULT_TENANT, told)
+    assert stage.subscriber().consent == "by phone"
 
 
 @pytest.mark.parametrize("kind", [EventKind.BOUNCE, EventKind.COMPLAINT])

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import csv
+import re
 from typing import Any, TextIO
 
-# A cell that begins so is taken for a formula; =HYPERLINK and DDE formulas carry data out of the sheet.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# A cell that begins so is taken for a formula; =HYPERLINK and DDE formulas carry data out of the sheet. East
+# Asian versions read full-width signs alike, and what shows nothing may be dropped from in front of a sign.
+# With apostrophes of its own in front it gets one more, or nobody could tell whose they are.
+_INVISIBLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
+)
+_NEEDS_GUARD = re.compile(rf"'*[ \u00a0\u3000{_INVISIBLE}]*[=+\-@\t\r\n＝＋－＠﹢﹣﹦﹫]").match
+# No sheet shows them, and a terminal acts on them: escape sequences begin with U+001B or U+009B.
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def harmless(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula. ``unguarded`` gives back what it was."""
-    return "'" + cell if _needs_guard(cell) else cell
+    """A cell that no spreadsheet takes for a formula and no terminal for an order.
+
+    ``unguarded`` gives back what it was, but for control characters.
+    """
+    shown = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", cell)
+    return "'" + shown if _NEEDS_GUARD(shown) else shown
 
 
 def unguarded(cell: str) -> str:
     """The cell that ``harmless`` made this of: without the apostrophe that it put in front, and no other."""
-    return cell[1:] if cell.startswith("'") and _needs_guard(cell) else cell
-
-
-def _needs_guard(cell: str) -> bool:
-    # With apostrophes of its own in front of the sign it gets one more, or nobody could tell whose they are.
-    return cell.lstrip("'").startswith(_FORMULA_STARTS)
+    return cell[1:] if cell.startswith("'") and _NEEDS_GUARD(cell) else cell
 
 
 def spreadsheet_writer(file: TextIO) -> Any:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
@@ -17,10 +20,13 @@ from sendonce.errors import BadInput
 def refuse_to_overwrite(outputs: Iterable[Path], kept: Iterable[tuple[Path, str]]) -> None:
     """Raises BadInput where an output is a file that must stay, or another output.
 
-    ``kept`` says of each file what it is. Devices and pipes have nothing to lose.
+    ``kept`` says of each file what it is. Devices and pipes have nothing to lose. Nor is a symbolic link
+    followed: ``_private`` would refuse it later, in the middle of the work.
     """
     taken = list(kept)
     for output in outputs:
+        if output.is_symlink() and not _is_device(output):
+            raise _link_refused(output)
         for path, what in taken:
             if _is_same_file(output, path):
                 raise BadInput(f"{str(output)!r} is {what}: writing would destroy it. Name another file.")
@@ -44,7 +50,7 @@ class CsvTable:
     def __init__(self, path: Path | None, titles: Sequence[str], *, even_if_empty: bool = False) -> None:
         self.path = path
         self.rows = 0
-        self._titles = titles
+        self.titles = titles
         self._even_if_empty = even_if_empty
         self._closing = ExitStack()
         self._writer: Any = None
@@ -67,18 +73,44 @@ class CsvTable:
 
     def _begin(self) -> None:
         self._writer = spreadsheet_writer(self._open())
-        self._writer.writerow(self._titles)
+        self._writer.writerow([_cell(title) for title in self.titles])
 
     def _open(self) -> TextIO:
         if self.path is None:
             return sys.stdout
         try:
-            file = self.path.open("w", encoding="utf-8-sig", newline="")
+            file = open(_private(self.path), "w", encoding="utf-8-sig", newline="")  # noqa: SIM115
         except OSError as exc:
+            if exc.errno == errno.ELOOP:
+                raise _link_refused(self.path) from exc
             raise BadInput(
                 f"{str(self.path)!r} cannot be written: {exc.strerror}. Name another file."
             ) from exc
         return self._closing.enter_context(file)
+
+
+def _is_device(path: Path) -> bool:
+    return path.is_absolute() and path.parts[1:2] == ("dev",)
+
+
+def _link_refused(path: Path) -> BadInput:
+    return BadInput(
+        f"{str(path)!r} is a symbolic link: writing would change the file behind it. "
+        "Name that file itself, or another."
+    )
+
+
+def _private(path: Path) -> int:
+    """A file to write, for its owner's eyes only: it holds addresses.
+
+    A link at its end is not followed, for whoever put it there chooses what is overwritten. The links in
+    /dev, such as /dev/stdout, are the system's own.
+    """
+    follow = 0 if _is_device(path) else os.O_NOFOLLOW
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | follow, 0o600)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.fchmod(descriptor, 0o600)
+    return descriptor
 
 
 def _cell(value: object) -> str:

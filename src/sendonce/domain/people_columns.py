@@ -7,29 +7,42 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from hashlib import blake2b
 from itertools import compress
 from json.encoder import encode_basestring as _quoted
+from typing import NamedTuple
 
 from sendonce.domain.addresses import PLAIN, PLAIN_LENGTH, suppression_fold
 from sendonce.domain.peppers import KEY_LENGTH, LINK_LENGTH, first_link, rotated
-from sendonce.domain.subscribers import BadRow, NewSubscriber
+from sendonce.domain.subscribers import BadRow, ImportCounts, NewSubscriber, SubscriberStatus
+from sendonce.domain.suppressions import GRAVITY, Suppression, SuppressionReason
 
 # Each line of a text in turn: a plain address, or nothing where it is something else.
 _plain_lines = re.compile(rf"^(?:({PLAIN.pattern})$|.*$)", re.MULTILINE).findall
+
+
+class Denial(NamedTuple):
+    """A list says that this person must not be written to."""
+
+    email: str
+    reason: SuppressionReason
 
 
 @dataclass(slots=True)
 class PeopleColumns:
     """People of an opt-in list. ``emails`` is what is written to, ``keys`` what is compared.
 
-    ``attributes`` are JSON objects, as ``attributes_text`` writes them.
+    ``attributes`` are JSON objects, as ``attributes_text`` writes them. ``denials`` and ``consents`` are by
+    key, for few people have one; a denial may be of somebody who is not among ``keys``.
     """
 
     emails: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     names: list[str | None] = field(default_factory=list)
     attributes: list[str] = field(default_factory=list)
+    denials: dict[str, Denial] = field(default_factory=dict)
+    consents: dict[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -42,6 +55,12 @@ class PeopleColumns:
             columns.append(person.address.text, person.address.key, person.name, attributes)
         return columns
 
+    def deny(self, key: str, email: str, reason: SuppressionReason) -> None:
+        """What is graver wins where lines or columns disagree."""
+        known = self.denials.get(key)
+        if known is None or GRAVITY[known.reason] < GRAVITY[reason]:
+            self.denials[key] = Denial(email, reason)
+
     def append(self, email: str, key: str, name: str | None, attributes: str) -> None:
         self.emails.append(email)
         self.keys.append(key)
@@ -53,13 +72,19 @@ class PeopleColumns:
         self.keys += others.keys
         self.names += others.names
         self.attributes += others.attributes
+        for key, denial in others.denials.items():
+            self.deny(key, *denial)
+        self.consents.update(others.consents)
 
     def where(self, chosen: Sequence[object]) -> PeopleColumns:
+        """The chosen people, with all denials and consents."""
         return PeopleColumns(
             list(compress(self.emails, chosen)),
             list(compress(self.keys, chosen)),
             list(compress(self.names, chosen)),
             list(compress(self.attributes, chosen)),
+            self.denials,
+            self.consents,
         )
 
 
@@ -125,6 +150,32 @@ def suppression_keys(address_keys: Sequence[str], pepper: bytes) -> list[str]:
         hashing.update(key)
         found.append(hashing.hexdigest())
     return found if len(pepper) <= LINK_LENGTH else [rotated(key, pepper) for key in found]
+
+
+STATUSES = {
+    SuppressionReason.BOUNCE: SubscriberStatus.BOUNCED,
+    SuppressionReason.UNSUBSCRIBED: SubscriberStatus.UNSUBSCRIBED,
+    SuppressionReason.COMPLAINT: SubscriberStatus.UNSUBSCRIBED,
+    SuppressionReason.MANUAL: SubscriberStatus.UNSUBSCRIBED,
+}
+"""What a subscriber is who is suppressed for a reason."""
+
+
+def denied_counts(denials: Mapping[str, Denial]) -> ImportCounts:
+    bounced = sum(STATUSES[denial.reason] == SubscriberStatus.BOUNCED for denial in denials.values())
+    return ImportCounts(unsubscribed=len(denials) - bounced, bounced=bounced)
+
+
+def denied_mailboxes(
+    denials: Mapping[str, Denial], pepper: bytes, note: str | None, now: datetime
+) -> list[Suppression]:
+    """The suppressions that follow: one for each mailbox, however it is spelled; the gravest wins."""
+    found: dict[str, Suppression] = {}
+    for key, denial in zip(suppression_keys([*denials], pepper), denials.values(), strict=True):
+        known = found.get(key)
+        if known is None or GRAVITY[known.reason] < GRAVITY[denial.reason]:
+            found[key] = Suppression(key, "", denial.email, denial.reason, note, now)
+    return [*found.values()]
 
 
 def _may_fold(key: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
@@ -21,14 +21,20 @@ class SubscriberStatus(StrEnum):
 OPTED_OUT = frozenset(SubscriberStatus) - {SubscriberStatus.ACTIVE}
 
 EXPORTED = ("email", "name", "status", "status_updated_at", "created_at")
-"""The titles that an export of ours begins with; the attributes follow. An import knows it by them."""
+"""The titles that every export of ours begins with. An import knows it by them."""
+
+CONSENT = "consent"
+"""The column of an export that comes next; the attributes follow. Older exports have none."""
+
+REJECTED = ("line", "reason")
+"""The titles that a file of rejected lines begins with; those of the list follow."""
 
 _ATTRIBUTE = "attribute "
 
 
 def attribute_title(name: str) -> str:
     """What the column of an attribute is called in an export: no two columns have one title."""
-    return _ATTRIBUTE + name if name in EXPORTED else name
+    return _ATTRIBUTE + name if name in (*EXPORTED, CONSENT) else name
 
 
 def attribute_of(title: str) -> str:
@@ -55,25 +61,35 @@ class Subscriber:
     bounce_subtype: str | None
     status_updated_at: datetime | None
     created_at: datetime
+    consent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ImportCounts:
+    """``unsubscribed`` and ``bounced`` are people of whom the list says so, among the former three.
+
+    ``deactivated`` are those of them who were active here until now.
+    """
+
     inserted: int = 0
     updated: int = 0
     unchanged: int = 0
+    unsubscribed: int = 0
+    bounced: int = 0
+    deactivated: int = 0
 
     def __add__(self, other: ImportCounts) -> ImportCounts:
-        return ImportCounts(
-            self.inserted + other.inserted,
-            self.updated + other.updated,
-            self.unchanged + other.unchanged,
-        )
+        return ImportCounts(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
 class BadRow(NamedTuple):
-    """A line that was not imported. ``raw`` is shortened, with its unprintable characters escaped."""
+    """A line that was not imported.
+
+    ``raw`` is shortened, with its unprintable characters escaped. ``cells`` are those of the record, or its
+    text in the first where it could not be cut into cells, so that it can be mended and imported again.
+    """
 
     line: int
     raw: str
     reason: str
+    cells: tuple[str, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 EVERYBODY = "*"
@@ -28,7 +28,10 @@ GRAVITY = {
 
 @dataclass(frozen=True, slots=True)
 class Suppression:
-    """``address`` is None once the person asked to be erased; the key still denies."""
+    """``address`` is None once the person asked to be erased; the key still denies.
+
+    ``job_id`` names the letter whose link was clicked, if it came about so and for no other reason since.
+    """
 
     key: str
     scope: str
@@ -36,3 +39,19 @@ class Suppression:
     reason: SuppressionReason
     note: str | None
     created_at: datetime
+    job_id: str | None = None
+
+
+RECIPIENT = "the recipient"
+"""Who undoes an unsubscription, in the audit log."""
+
+UNDO_WINDOW = timedelta(hours=1)
+
+
+def may_undo(suppression: Suppression, job_id: str, now: datetime) -> bool:
+    """Whether the recipient of this letter may take the suppression back.
+
+    Old letters are forwarded and leak: only the one whose link was clicked counts, and only for a while.
+    """
+    own = suppression.reason == SuppressionReason.UNSUBSCRIBED and suppression.job_id == job_id
+    return own and now - suppression.created_at <= UNDO_WINDOW

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 from sendonce.domain.people_columns import PeopleColumns, ReadChunk
@@ -16,6 +17,7 @@ from sendonce.domain.subscribers import BadRow, ImportCounts
 from sendonce.ports import SeenKeys, Subscribers
 
 MOST_SHOWN = 20
+MOST_LATE = 10_000
 
 
 @dataclass
@@ -48,27 +50,48 @@ def import_subscribers(
     seen: SeenKeys,
     *,
     reject: Callable[[BadRow], None],
+    source: str | None = None,
     dry_run: bool = False,
 ) -> ImportReport:
     """Chunks are transactions: an import that is cut off can simply be run again.
 
-    While the store writes, the next chunk is read. ``reject`` is told every bad line.
+    While the store writes, the next chunk is read. ``reject`` is told every bad line. ``source`` is noted
+    with every suppression.
     """
     report = ImportReport()
     lanes = subscribers.import_lanes
     writing: deque[Future[ImportCounts]] = deque()
+    late = PeopleColumns()
+    put = partial(subscribers.import_people, tenant_id, source=source, dry_run=dry_run)
     with _made_for_throughput(), ThreadPoolExecutor(lanes, "import") as writers:
         for chunk in chunks:
             for bad in chunk.bad:
                 report.note_bad(bad)
                 reject(bad)
-            people = _named_first(chunk.people, seen, report)
+            people = _named_first(chunk.people, seen, report, late)
             if len(writing) >= lanes:
                 report.counts += writing.popleft().result()
-            writing.append(writers.submit(subscribers.import_people, tenant_id, people, dry_run=dry_run))
-        for written in writing:
-            report.counts += written.result()
+            writing.append(writers.submit(put, people))
+            if len(late.denials) >= MOST_LATE:
+                _finish(writing, report)
+                _deny_late(put, late, report)
+        _finish(writing, report)
+        _deny_late(put, late, report)
     return report
+
+
+def _finish(writing: deque[Future[ImportCounts]], report: ImportReport) -> None:
+    while writing:
+        report.counts += writing.popleft().result()
+
+
+def _deny_late(
+    put: Callable[[PeopleColumns], ImportCounts], late: PeopleColumns, report: ImportReport
+) -> None:
+    """A later line may deny whom an earlier one let in. It waits until that one is written."""
+    turned = put(PeopleColumns(denials=late.denials)).deactivated
+    report.counts += ImportCounts(unsubscribed=turned)
+    late.denials = {}
 
 
 @contextmanager
@@ -88,9 +111,19 @@ def _made_for_throughput() -> Iterator[None]:
             gc.enable()
 
 
-def _named_first(people: PeopleColumns, seen: SeenKeys, report: ImportReport) -> PeopleColumns:
+def _named_first(
+    people: PeopleColumns, seen: SeenKeys, report: ImportReport, late: PeopleColumns
+) -> PeopleColumns:
+    """The lines that name an address for the first time. What a later one denies is put off."""
     new = seen.new_among(people.keys)
     if all(new):
         return people
     report.duplicates += new.count(False)
-    return people.where(new)
+    first = people.where(new)
+    if people.denials or people.consents:
+        named = set(first.keys)
+        for key in people.denials.keys() - named:
+            late.deny(key, *people.denials[key])
+        first.denials = {key: denial for key, denial in people.denials.items() if key in named}
+        first.consents = {key: note for key, note in people.consents.items() if key in named}
+    return first

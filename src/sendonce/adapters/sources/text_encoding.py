@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
-from typing import BinaryIO, TextIO
+from typing import BinaryIO
 
 from sendonce.errors import BadInput
 
@@ -23,20 +23,37 @@ _MARKS = (
 )
 # RFC 3629 §4, without the finer limits on second bytes: enough to tell text from text.
 _UTF8_SEQUENCE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+_ARCHIVE, _OLD_WORKBOOK = b"PK\x03\x04", bytes.fromhex("d0cf11e0a1b11ae1")
+_NAMES_IN_SHEETS = (b"[Content_Types].xml", b"xl/", b"opendocument.spreadsheet", b"Index/Document.iwa")
 _HIGH = re.compile(rb"[\x80-\xff]")
 _WORD = re.compile("[A-Za-zА-Яа-яЁё]{2,}")
 _CYRILLIC_WORD = re.compile("[А-Яа-яЁё]+")
 
 
-def open_text(file: BinaryIO, path: str, encoding: str | None = None) -> TextIO:
+def open_text(file: BinaryIO, path: str, encoding: str | None = None) -> io.TextIOWrapper:
     """The text of a file at its beginning, line ends as they are.
 
     What cannot be decoded becomes a lone surrogate where the codec allows it, U+FFFD elsewhere, so that
-    the line can be told. Raises BadInput for an unknown ``encoding``, or where none fits.
+    the line can be told. Raises BadInput for an unknown ``encoding``, where none fits, and for a file that
+    is no text at all, such as a workbook of Excel.
     """
+    _refuse_other_formats(_first_bytes(file), path)
     chosen = _known(encoding) if encoding else _detect(file, path)
     errors = "replace" if chosen.startswith(("utf-16", "utf-32")) else "surrogateescape"
     return io.TextIOWrapper(file, encoding=chosen, errors=errors, newline="")
+
+
+def _refuse_other_formats(start: bytes, path: str) -> None:
+    """By what the file begins with, whatever it is called."""
+    # An .xlsx or .ods is an archive, with telling names in it.
+    sheet = start.startswith(_ARCHIVE) and any(name in start for name in _NAMES_IN_SHEETS)
+    if sheet or start.startswith(_OLD_WORKBOOK):
+        raise BadInput(
+            f"{path!r} is a spreadsheet, not CSV. Open it, save it as CSV (in Excel: Save as, «CSV UTF-8»), "
+            "and import that file."
+        )
+    if start.startswith((_ARCHIVE, b"\x1f\x8b")):
+        raise BadInput(f"{path!r} is an archive: unpack it, and import the CSV files that are in it.")
 
 
 def _known(encoding: str) -> str:

@@ -141,6 +141,8 @@ subscribers = Table(
     Column("status", Text, nullable=False, server_default="active"),
     Column("bounce_type", Text),
     Column("bounce_subtype", Text),
+    # When and how the person agreed, in the words of whoever added them.
+    Column("consent", Text),
     _moment("status_updated_at"),
     _moment("created_at", nullable=False),
     _moment("updated_at", nullable=False),
@@ -403,6 +405,8 @@ suppressions = Table(
     Column("address", Text),
     Column("reason", Text, nullable=False),
     Column("note", Text),
+    # The letter whose link was clicked; for a while, it alone can take the unsubscription back.
+    Column("job_id", Identifier),
     _moment("created_at", nullable=False),
 )
 

@@ -11,13 +11,16 @@ import typer
 
 from sendonce.domain.addresses import parse_address
 from sendonce.domain.subscribers import (
+    CONSENT,
     DEFAULT_TENANT,
     EXPORTED,
+    REJECTED,
     ImportCounts,
     Subscriber,
     SubscriberStatus,
     attribute_title,
 )
+from sendonce.domain.told_states import Told
 from sendonce.entrypoints.cli.context import check_outputs, opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say, say_error
 from sendonce.entrypoints.cli.progress import measuring
@@ -31,6 +34,8 @@ group = typer.Typer(name="subscribers", help="People on the opt-in list.", no_ar
 
 # The comma before the next name=: any other belongs to a title, such as «Имя, фамилия».
 _NEXT_PAIR = re.compile(",(?=[^,=]*=)")
+
+_STATES = ", ".join(Told)
 
 StatusOption = Annotated[SubscriberStatus | None, typer.Option(help="Only those with this status.")]
 
@@ -46,24 +51,47 @@ def import_(
     rejects: Annotated[
         Path | None, typer.Option(help="Where bad lines go; FILE.rejects.csv unless told otherwise.")
     ] = None,
+    status_columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--status-column", help="A column that tells who may be written to. May be given again."
+        ),
+    ] = None,
+    statuses: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--status", help=f"What a value of it means: VALUE=STATUS, one of {_STATES}. May be given again."
+        ),
+    ] = None,
+    ignored: Annotated[
+        list[str] | None,
+        typer.Option("--ignore-column", help="A column that only looks like one. May be given again."),
+    ] = None,
+    everybody: Annotated[
+        Told | None, typer.Option("--as", help="What everybody in the file is, where no column says so.")
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count what would happen, and do nothing.")
     ] = False,
     json: JsonFlag = False,
 ) -> None:
-    """Add people from a CSV file. An opt-out on record here is never undone."""
+    """Add people from a CSV file. An opt-out on record here is never undone, and one in the file is kept."""
     from sendonce.adapters.reports_csv import CsvTable
     from sendonce.adapters.sources.fingerprints import Fingerprints
+    from sendonce.adapters.sources.state_columns import StateRules
     from sendonce.adapters.sources.subscribers_csv import read_subscribers
     from sendonce.flows.import_subscribers import import_subscribers
 
     settings = ready_settings(quiet=True)
     mapping = _mapping(columns or [])
+    states = StateRules(
+        tuple(status_columns or ()), _meanings(statuses or []), tuple(ignored or ()), everybody
+    )
     keep_rejects = rejects is not None or not dry_run
     rejects = rejects or file.with_name(file.name + ".rejects.csv")
     if keep_rejects:
         check_outputs(settings, rejects, source=file)
-    table = CsvTable(rejects, ("line", "reason", "record"))
+    table = CsvTable(rejects, REJECTED)
     size = file.stat().st_size if file.is_file() else None
     with (
         opened_store(settings, make=True) as store,
@@ -71,14 +99,20 @@ def import_(
         table,
     ):
         chunks = read_subscribers(
-            file, columns=mapping, encoding=encoding or None, progress=lambda done: progress(done, size)
+            file,
+            columns=mapping,
+            encoding=encoding or None,
+            states=states,
+            progress=lambda done: progress(done, size),
+            announce=lambda titles: setattr(table, "titles", (*REJECTED, *titles)),
         )
         report = import_subscribers(
             store.subscribers,
             DEFAULT_TENANT,
             chunks,
             Fingerprints(),
-            reject=lambda bad: table.write((bad.line, bad.reason, bad.raw)) if keep_rejects else None,
+            reject=lambda bad: table.write((bad.line, bad.reason, *bad.cells)) if keep_rejects else None,
+            source=f"import of {file.name}",
             dry_run=dry_run,
         )
     written = str(table.path) if table.rows else None
@@ -101,20 +135,35 @@ def _mapping(given: list[str]) -> dict[str, str]:
     return mapping
 
 
+def _meanings(given: list[str]) -> dict[str, Told]:
+    meanings: dict[str, Told] = {}
+    for pair in given:
+        value, equals, status = pair.rpartition("=")
+        if not equals or status.strip().casefold() not in set(Told):
+            raise BadInput(f"--status has {pair!r}: it must be VALUE=STATUS, STATUS one of {_STATES}.")
+        meanings[value.strip().casefold()] = Told(status.strip().casefold())
+    return meanings
+
+
 def _print_report(report: ImportReport, rejects: str | None, dry_run: bool) -> None:
     counts = report.counts
-    if dry_run:
-        say("Dry run: nothing was written. An import would come to this:")
-    say(
-        f"{counts.inserted} added, {counts.updated} updated, {counts.unchanged} unchanged, "
-        f"{report.duplicates} duplicate, {report.invalid} invalid."
-    )
     for bad in report.bad_rows:
         say(f"  line {bad.line}: {bad.reason}")
     if report.invalid > len(report.bad_rows):
         say(f"  … and {report.invalid - len(report.bad_rows)} more.")
     if rejects:
-        say(f"The invalid lines are in {rejects}.")
+        say(f"The invalid lines are in {rejects}: correct them there, and import that file.")
+    if dry_run:
+        say("Dry run: nothing was written. An import would come to this:")
+    if counts.unsubscribed or counts.bounced:
+        say(
+            f"Of the people in the list {counts.unsubscribed} are unsubscribed and {counts.bounced} bounced: "
+            f"they get no letters. {counts.deactivated} of them were active here until now."
+        )
+    say(
+        f"{counts.inserted} added, {counts.updated} updated, {counts.unchanged} unchanged, "
+        f"{report.duplicates} duplicate, {report.invalid} invalid."
+    )
 
 
 @group.command()
@@ -139,11 +188,12 @@ def export(
                 print_json(as_dict(person))
             return
         extra = store.subscribers.attribute_names(DEFAULT_TENANT)
-        titles = (*EXPORTED, *map(attribute_title, extra))
+        own = (*EXPORTED, CONSENT)
+        titles = (*own, *map(attribute_title, extra))
         with CsvTable(output, titles, even_if_empty=True) as table:
             for person in people:
-                own = (getattr(person, column) for column in EXPORTED)
-                table.write((*own, *(person.attributes.get(name) for name in extra)))
+                cells = (getattr(person, column) for column in own)
+                table.write((*cells, *(person.attributes.get(name) for name in extra)))
     if output:
         say_error(f"{table.rows} subscribers are in {output}.")
 

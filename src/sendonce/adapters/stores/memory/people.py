@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from sendonce.adapters.stores.memory.state import State
 from sendonce.domain.addresses import Address, suppression_key
-from sendonce.domain.people_columns import PeopleColumns
+from sendonce.domain.people_columns import STATUSES, Denial, PeopleColumns, denied_counts
 from sendonce.domain.privacy import is_erased
 from sendonce.domain.subscribers import ImportCounts, NewSubscriber, Subscriber, SubscriberStatus
-from sendonce.domain.suppressions import EVERYBODY, GRAVITY, Suppression, SuppressionReason
+from sendonce.domain.suppressions import (
+    EVERYBODY,
+    GRAVITY,
+    RECIPIENT,
+    Suppression,
+    SuppressionReason,
+    may_undo,
+)
 
 
 class MemorySubscribers:
@@ -30,17 +37,49 @@ class MemorySubscribers:
                 counts += self._upsert_one(tenant_id, person, now)
             return counts
 
-    def import_people(self, tenant_id: str, people: PeopleColumns, *, dry_run: bool = False) -> ImportCounts:
+    def import_people(
+        self, tenant_id: str, people: PeopleColumns, *, source: str | None = None, dry_run: bool = False
+    ) -> ImportCounts:
         columns = zip(people.emails, people.keys, people.names, people.attributes, strict=True)
         rows = [
             NewSubscriber(Address(text, key), name, json.loads(values)) for text, key, name, values in columns
         ]
-        with self._state.transaction():
-            before = dict(self._state.subscribers)
-            counts = self.upsert(tenant_id, rows)
+        with self._state.transaction() as now:
+            before = dict(self._state.subscribers), dict(self._state.suppressions)
+            for key, (email, reason) in people.denials.items():
+                suppress(self._state, tenant_id, Address(email, key), reason, source, now)
+            counts = ImportCounts()
+            for row in rows:
+                counts += self._import_one(tenant_id, row, people.denials.get(row.address.key), now)
+            for key in people.denials.keys() - set(people.keys):
+                deactivated = self._deny(tenant_id, key, people.denials[key], now)
+                counts += ImportCounts(deactivated=deactivated)
+            self._note_consents(tenant_id, people.consents)
             if dry_run:
-                self._state.subscribers = before
+                self._state.subscribers, self._state.suppressions = before
+            return counts + denied_counts(people.denials)
+
+    def _import_one(
+        self, tenant_id: str, person: NewSubscriber, denial: Denial | None, now: datetime
+    ) -> ImportCounts:
+        before = self._state.subscribers.get((tenant_id, person.address.key))
+        counts = self._upsert_one(tenant_id, person, now)
+        if denial is None or before is None:
             return counts
+        deactivated = self._deny(tenant_id, person.address.key, denial, now)
+        changed = self._state.subscribers[tenant_id, person.address.key] != before
+        return ImportCounts(updated=changed, unchanged=not changed, deactivated=deactivated)
+
+    def _deny(self, tenant_id: str, key: str, denial: Denial, now: datetime) -> bool:
+        """Whether somebody was active until now."""
+        known = self._state.subscribers.get((tenant_id, key))
+        lower_status(self._state, tenant_id, key, STATUSES[denial.reason], now)
+        return known is not None and known.status == SubscriberStatus.ACTIVE
+
+    def _note_consents(self, tenant_id: str, consents: Mapping[str, str]) -> None:
+        for key, note in consents.items():
+            person = self._state.subscribers[tenant_id, key]
+            self._state.subscribers[tenant_id, key] = replace(person, consent=person.consent or note)
 
     def _upsert_one(self, tenant_id: str, person: NewSubscriber, now: datetime) -> ImportCounts:
         place = (tenant_id, person.address.key)
@@ -166,21 +205,33 @@ class MemorySuppressions:
                 return None
             address = Address(job.recipient, job.recipient_key)
             reason = SuppressionReason.UNSUBSCRIBED
-            suppress(self._state, job.tenant_id, address, reason, f"job {job_id}", now)
+            suppress(self._state, job.tenant_id, address, reason, f"job {job_id}", now, job_id)
             lower_status(self._state, job.tenant_id, job.recipient_key, SubscriberStatus.UNSUBSCRIBED, now)
             return job.recipient
+
+    def undoable(self, job_id: str) -> bool:
+        with self._state.transaction() as now:
+            return self._place_to_undo(job_id, now) is not None
 
     def resubscribe(self, job_id: str) -> str | None:
         with self._state.transaction() as now:
             job = self._state.jobs.get(job_id)
             if job is None:
                 return None
-            place = (self._state.suppression_key(job.recipient_key), job.tenant_id)
-            known = self._state.suppressions.get(place)
-            if known is not None and known.reason == SuppressionReason.UNSUBSCRIBED:
+            place = self._place_to_undo(job_id, now)
+            if place is not None:
                 del self._state.suppressions[place]
                 self._reactivate(job.tenant_id, job.recipient_key, now)
+                self._state.audit.append((RECIPIENT, "undo unsubscription", job.recipient))
             return job.recipient
+
+    def _place_to_undo(self, job_id: str, now: datetime) -> tuple[str, str] | None:
+        job = self._state.jobs.get(job_id)
+        if job is None:
+            return None
+        place = (self._state.suppression_key(job.recipient_key), job.tenant_id)
+        known = self._state.suppressions.get(place)
+        return place if known is not None and may_undo(known, job_id, now) else None
 
     def _reactivate(self, tenant_id: str, address_key: str, now: datetime) -> None:
         person = self._state.subscribers.get((tenant_id, address_key))
@@ -196,16 +247,18 @@ def suppress(
     reason: SuppressionReason,
     note: str | None,
     now: datetime,
+    job_id: str | None = None,
 ) -> bool:
-    """Add a suppression; a graver reason replaces a lighter one."""
+    """Add a suppression; a graver reason replaces a lighter one. Only what one letter said can be undone."""
     place = (state.suppression_key(address.key), scope)
     known = state.suppressions.get(place)
     if known is None:
         text = None if is_erased(address.text) else address.text
-        state.suppressions[place] = Suppression(place[0], scope, text, reason, note, now)
+        state.suppressions[place] = Suppression(place[0], scope, text, reason, note, now, job_id)
         return True
     if GRAVITY[known.reason] < GRAVITY[reason]:
-        state.suppressions[place] = replace(known, reason=reason, note=note)
+        known = replace(known, reason=reason, note=note)
+    state.suppressions[place] = known if job_id is not None else replace(known, job_id=None)
     return False
 
 

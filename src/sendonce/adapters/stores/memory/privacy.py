@@ -97,7 +97,7 @@ class MemoryPeople:
         erased = 0
         for place, known in self._state.suppressions.items():
             if place[0] == key:
-                bare = replace(known, address=None, note=scrubber.text(known.note))
+                bare = replace(known, address=None, note=scrubber.text(known.note), job_id=None)
                 erased += bare != known
                 self._state.suppressions[place] = bare
         return erased

@@ -182,9 +182,9 @@ def _erase_suppressions(tx: Connection, key: str, scrubber: Scrubber) -> int:
     erased = 0
     for row in tx.execute(sa.select(suppressions).where(S.key == key)).all():
         note = scrubber.text(row.note)
-        if row.address is not None or note != row.note:
+        if row.address is not None or note != row.note or row.job_id is not None:
             own = suppressions.update().where(S.key == key, S.tenant_id == row.tenant_id)
-            erased += tx.execute(own.values(address=None, note=note)).rowcount
+            erased += tx.execute(own.values(address=None, note=note, job_id=None)).rowcount
     return erased
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,8 +15,16 @@ from sendonce.adapters.stores.schema import subscribers, suppressions, tenants
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.import_batches import ImportBatch, write_to_postgres, write_to_sqlite
 from sendonce.adapters.stores.sql.peppers import look_up_pepper, pepper_in_force
+from sendonce.adapters.stores.sql.suppressions import suppress_all
 from sendonce.domain.addresses import Address
-from sendonce.domain.people_columns import PeopleColumns, suppression_keys
+from sendonce.domain.people_columns import (
+    STATUSES,
+    Denial,
+    PeopleColumns,
+    denied_counts,
+    denied_mailboxes,
+    suppression_keys,
+)
 from sendonce.domain.subscribers import ImportCounts, NewSubscriber, Subscriber, SubscriberStatus
 from sendonce.domain.suppressions import EVERYBODY
 from sendonce.errors import NotFound, Unavailable
@@ -33,21 +42,63 @@ class SqlSubscribers:
         repeated = ImportCounts(unchanged=len(people) - len(unique))
         return repeated + self.import_people(tenant_id, PeopleColumns.of(unique.values()))
 
-    def import_people(self, tenant_id: str, people: PeopleColumns, *, dry_run: bool = False) -> ImportCounts:
-        if not people:
+    def import_people(
+        self, tenant_id: str, people: PeopleColumns, *, source: str | None = None, dry_run: bool = False
+    ) -> ImportCounts:
+        if not people and not people.denials:
             return ImportCounts()
         pepper = look_up_pepper(self._db)
         batch = ImportBatch.of(tenant_id, people, suppression_keys(people.keys, pepper))
-        write = write_to_sqlite if self._db.is_sqlite else write_to_postgres
         with self._db.writing() as tx:
             if pepper_in_force(self._db, tx) != pepper:
                 raise Unavailable("The keys were rotated at this very moment: start the import again.")
             _require_tenant(tx, tenant_id)
+            begun = self._db.now(tx)
+            denials = denied_mailboxes(people.denials, pepper, source, begun)
+            suppress_all(tx, self._db, tenant_id, denials)
             statuses = self._statuses(tx, tenant_id, batch.suppression_keys)
-            inserted, updated = write(tx, self._db, batch, statuses)
+            inserted, updated = self._write(tx, batch, statuses)
+            lowered, deactivated = self._lower(tx, tenant_id, people.denials, begun)
+            self._note_consents(tx, tenant_id, people.consents)
             if dry_run:
                 tx.rollback()
-        return ImportCounts(inserted, updated, len(people) - inserted - updated)
+        updated += lowered if people else 0
+        counts = ImportCounts(inserted, updated, len(people) - inserted - updated, deactivated=deactivated)
+        return counts + denied_counts(people.denials)
+
+    def _write(self, tx: Connection, batch: ImportBatch, statuses: list[str]) -> tuple[int, int]:
+        if not batch.ids:
+            return 0, 0
+        write = write_to_sqlite if self._db.is_sqlite else write_to_postgres
+        return write(tx, self._db, batch, statuses)
+
+    def _lower(
+        self, tx: Connection, tenant_id: str, denials: Mapping[str, Denial], begun: datetime
+    ) -> tuple[int, int]:
+        """Take known people down to what the list says of them.
+
+        How many of them the import has not changed otherwise, and how many were active until now.
+        """
+        only_lowered = deactivated = 0
+        for status, above in (("bounced", ["active"]), ("unsubscribed", ["active", "bounced"])):
+            keys = [key for key, denial in denials.items() if STATUSES[denial.reason] == status]
+            if not keys:
+                continue
+            known = (S.tenant_id == tenant_id) & self._is_among(S.address_key, keys)
+            higher = sa.select(S.status, S.updated_at).where(known, S.status.in_(above))
+            found = tx.execute(higher.with_for_update()).all()
+            only_lowered += sum(row.updated_at < begun for row in found)
+            deactivated += sum(row.status == "active" for row in found)
+            lower = subscribers.update().where(known, S.status.in_(above))
+            tx.execute(lower.values(status=status, status_updated_at=begun, updated_at=begun))
+        return only_lowered, deactivated
+
+    def _note_consents(self, tx: Connection, tenant_id: str, consents: Mapping[str, str]) -> None:
+        """What is noted here already stays."""
+        own = (S.tenant_id == tenant_id) & (S.address_key == sa.bindparam("key")) & S.consent.is_(None)
+        if consents:
+            rows = [{"key": key, "note": note} for key, note in consents.items()]
+            tx.execute(subscribers.update().where(own).values(consent=sa.bindparam("note")), rows)
 
     def _statuses(self, tx: Connection, tenant_id: str, keys: list[str]) -> list[str]:
         """What new people are to be: the suppressed are bounced or unsubscribed, never active."""
@@ -55,18 +106,18 @@ class SqlSubscribers:
         c = suppressions.c
         scopes = c.tenant_id.in_([tenant_id, EVERYBODY])
         if tx.execute(sa.select(c.key).where(scopes).limit(1)).first() is not None:
-            among = sa.select(c.key, c.reason).where(scopes, self._is_among(keys))
+            among = sa.select(c.key, c.reason).where(scopes, self._is_among(c.key, keys))
             for key, reason in tx.execute(among):
                 only_bounces = reason == "bounce" and denied.get(key) != "unsubscribed"
                 denied[key] = "bounced" if only_bounces else "unsubscribed"
         return [denied.get(key, "active") for key in keys] if denied else ["active"] * len(keys)
 
-    def _is_among(self, keys: list[str]) -> sa.ColumnElement[bool]:
+    def _is_among(self, column: sa.Column[str], keys: list[str]) -> sa.ColumnElement[bool]:
         """Lists of any length as one value."""
         if self._db.is_sqlite:
             given = sa.func.json_each(sa.literal(json.dumps(keys))).table_valued("value")
-            return suppressions.c.key.in_(sa.select(given.c.value))
-        return suppressions.c.key == sa.any_(sa.literal(keys, ARRAY(sa.Text)))
+            return column.in_(sa.select(given.c.value))
+        return column == sa.any_(sa.literal(keys, ARRAY(sa.Text)))
 
     def all(
         self, tenant_id: str, *, status: SubscriberStatus | None = None, after: str = "", limit: int = 1000
@@ -122,4 +173,5 @@ def as_subscriber(row: Row[Any]) -> Subscriber:
         bounce_subtype=row.bounce_subtype,
         status_updated_at=row.status_updated_at,
         created_at=row.created_at,
+        consent=row.consent,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,10 +12,17 @@ from sqlalchemy.engine import Connection, Row
 from sendonce.adapters.stores.schema import message_jobs, subscribers, suppressions
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
-from sendonce.adapters.stores.sql.rows import insert_audit
+from sendonce.adapters.stores.sql.rows import insert_audit, insert_for
 from sendonce.domain.addresses import Address, suppression_key
 from sendonce.domain.privacy import is_erased
-from sendonce.domain.suppressions import EVERYBODY, GRAVITY, Suppression, SuppressionReason
+from sendonce.domain.suppressions import (
+    EVERYBODY,
+    GRAVITY,
+    RECIPIENT,
+    Suppression,
+    SuppressionReason,
+    may_undo,
+)
 
 S = suppressions.c
 P = subscribers.c
@@ -65,9 +72,14 @@ class SqlSuppressions:
             now = self._db.now(tx)
             reason = SuppressionReason.UNSUBSCRIBED
             address = None if is_erased(job.recipient) else job.recipient
-            suppress(tx, job.suppression_key, job.tenant_id, address, reason, f"job {job_id}", now)
+            suppress(tx, job.suppression_key, job.tenant_id, address, reason, f"job {job_id}", now, job_id)
             mark_subscriber(tx, job.tenant_id, job.recipient_key, "unsubscribed", now)
             return str(job.recipient)
+
+    def undoable(self, job_id: str) -> bool:
+        with self._db.reading() as tx:
+            job = _recipient(tx, job_id)
+            return job is not None and self._may_undo(tx, _own(job), job_id)
 
     def resubscribe(self, job_id: str) -> str | None:
         with self._db.writing() as tx:
@@ -75,20 +87,33 @@ class SqlSuppressions:
             job = _recipient(tx, job_id)
             if job is None:
                 return None
-            own = (S.key == job.suppression_key) & (S.tenant_id == job.tenant_id)
-            undone = suppressions.delete().where(own, S.reason == SuppressionReason.UNSUBSCRIBED)
-            if tx.execute(undone).rowcount:
-                now = self._db.now(tx)
-                person = (P.tenant_id == job.tenant_id) & (P.address_key == job.recipient_key)
-                back = subscribers.update().where(person, P.status == "unsubscribed", P.bounce_type.is_(None))
-                tx.execute(back.values(status="active", status_updated_at=now, updated_at=now))
+            if self._may_undo(tx, _own(job).with_for_update(), job_id):
+                self._undo(tx, job, job_id)
             return str(job.recipient)
+
+    def _undo(self, tx: Connection, job: Any, job_id: str) -> None:
+        now = self._db.now(tx)
+        own = (S.key == job.suppression_key) & (S.tenant_id == job.tenant_id)
+        tx.execute(suppressions.delete().where(own))
+        person = (P.tenant_id == job.tenant_id) & (P.address_key == job.recipient_key)
+        back = subscribers.update().where(person, P.status == "unsubscribed", P.bounce_type.is_(None))
+        tx.execute(back.values(status="active", status_updated_at=now, updated_at=now))
+        insert_audit(tx, now, RECIPIENT, "undo unsubscription", job.recipient, {"job": job_id})
+
+    def _may_undo(self, tx: Connection, own: sa.Select[Any], job_id: str) -> bool:
+        row = tx.execute(own).one_or_none()
+        return row is not None and may_undo(as_suppression(row), job_id, self._db.now(tx))
 
 
 def _recipient(tx: Connection, job_id: str) -> Any:
     j = message_jobs.c
     query = sa.select(j.tenant_id, j.recipient, j.recipient_key, j.suppression_key).where(j.id == job_id)
     return tx.execute(query).one_or_none()
+
+
+def _own(job: Any) -> sa.Select[Any]:
+    """The suppression that its letter may have made."""
+    return sa.select(suppressions).where(S.key == job.suppression_key, S.tenant_id == job.tenant_id)
 
 
 def suppress(
@@ -99,19 +124,57 @@ def suppress(
     reason: SuppressionReason,
     note: str | None,
     now: datetime,
+    job_id: str | None = None,
 ) -> bool:
-    """Add a suppression; a graver reason replaces a lighter one, never the other way."""
+    """Add a suppression; a graver reason replaces a lighter one, never the other way.
+
+    ``job_id`` is the letter whose link was clicked. Whatever else denies the same address cannot be undone.
+    """
     insert = sa.text(
-        "INSERT INTO suppressions (key, tenant_id, address, reason, note, created_at) "
-        "VALUES (:key, :scope, :address, :reason, :note, :now) ON CONFLICT (key, tenant_id) DO NOTHING"
-    ).bindparams(sa.bindparam("now", now, S.created_at.type))
+        "INSERT INTO suppressions (key, tenant_id, address, reason, note, job_id, created_at) "
+        "VALUES (:key, :scope, :address, :reason, :note, :job, :now) ON CONFLICT (key, tenant_id) DO NOTHING"
+    ).bindparams(sa.bindparam("now", now, S.created_at.type), sa.bindparam("job", job_id, S.job_id.type))
     values = {"key": key, "scope": scope, "address": address, "reason": reason, "note": note}
     if tx.execute(insert, values).rowcount == 1:
         return True
+    own = suppressions.update().where(S.key == key, S.tenant_id == scope)
     lighter = [other for other in GRAVITY if GRAVITY[other] < GRAVITY[reason]]
-    graver = suppressions.update().where(S.key == key, S.tenant_id == scope, S.reason.in_(lighter))
-    tx.execute(graver.values(reason=reason, note=note))
+    tx.execute(own.where(S.reason.in_(lighter)).values(reason=reason, note=note))
+    if job_id is None:
+        tx.execute(own.where(S.job_id.is_not(None)).values(job_id=None))
     return False
+
+
+def suppress_all(tx: Connection, database: Database, scope: str, given: Iterable[Suppression]) -> None:
+    """``suppress`` for many at once, no key twice; none of them by a letter."""
+    rows = [
+        {
+            "key": each.key,
+            "tenant_id": scope,
+            "address": each.address,
+            "reason": each.reason,
+            "note": each.note,
+            "created_at": each.created_at,
+        }
+        for each in sorted(given, key=lambda each: each.key)  # so that two imports wait in line
+    ]
+    if not rows:
+        return
+    insert = insert_for(database)(suppressions)
+    graver = _gravity(S.reason) < _gravity(insert.excluded.reason)
+    merged = {
+        "job_id": None,
+        "reason": sa.case((graver, insert.excluded.reason), else_=S.reason),
+        "note": sa.case((graver, insert.excluded.note), else_=S.note),
+    }
+    conflict = insert.on_conflict_do_update(
+        index_elements=[S.key, S.tenant_id], set_=merged, where=graver | S.job_id.is_not(None)
+    )
+    tx.execute(conflict, rows)
+
+
+def _gravity(reason: sa.ColumnElement[str]) -> sa.Case[int]:
+    return sa.case({str(known): sa.literal_column(str(n)) for known, n in GRAVITY.items()}, value=reason)
 
 
 def mark_subscriber(
@@ -132,5 +195,11 @@ def mark_subscriber(
 
 def as_suppression(row: Row[Any]) -> Suppression:
     return Suppression(
-        row.key, row.tenant_id, row.address, SuppressionReason(row.reason), row.note, row.created_at
+        row.key,
+        row.tenant_id,
+        row.address,
+        SuppressionReason(row.reason),
+        row.note,
+        row.created_at,
+        row.job_id,
     )

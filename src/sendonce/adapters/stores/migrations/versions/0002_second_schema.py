@@ -79,4 +79,5 @@ def _letters_and_mailouts() -> None:
 
 
 def _people() -> None:
-    pass
+    op.add_column("subscribers", sa.Column("consent", sa.Text()))
+    op.add_column("suppressions", sa.Column("job_id", Identifier))
