@@ -123,6 +123,9 @@ class Settings:
         "subscriber is bounced; 0 is never.")
     mail_language: str = setting("mailouts", kinds.choice("ru", "en"), "",
         "The language of footers and of the unsubscribe page.", "ru", otherwise="that of the letter")
+    list_name: str = setting("mailouts", kinds.text, "",
+        "What your readers know your letters by; the unsubscribe page names it.", "The Bakery",
+        otherwise="the letter's From name, or the domain of the From address")
     test_emails: tuple[str, ...] = setting("mailouts", kinds.several(kinds.email), (),
         "Who gets a mailout in test mode. Your own addresses.", "me@example.com,colleague@example.com")
     unsubscribe_secret: str = secret("mailouts",

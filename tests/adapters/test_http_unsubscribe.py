@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import sha256
 from html import unescape
 
@@ -16,6 +17,8 @@ from sendonce.domain.subscribers import SubscriberStatus
 from sendonce.domain.tokens import sign_token
 from sendonce.entrypoints.http.pages import choose_language, shortened
 from tests.adapters.http_stage import Answer, HttpStage, serving, token_of
+from tests.conformance.backdoor import pass_time
+from tests.conformance.stage import LETTER, address
 
 RUSSIAN = {"Accept-Language": "ru-RU,ru;q=0.9,en;q=0.8"}
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -144,6 +147,73 @@ def test_an_undo_does_not_forget_a_bounce(service: HttpStage) -> None:
     token = f"token={sign_token(job.id, b'signs the links of the tests')}"
     service.ask("POST", f"/unsubscribe?{token}")
     assert "stay switched off" in service.ask("POST", f"/unsubscribe/undo?{token}").text
+
+
+def test_another_letter_cannot_undo(service: HttpStage) -> None:
+    """Whoever holds an old letter gets the usual page, without a button, and undoes nothing."""
+    old, new = service.planned_job(), service.planned_job()
+    service.ask("GET", _link(new))
+    page = service.ask("GET", _link(old))
+    assert "You are unsubscribed" in page.text
+    assert "<form" not in page.text
+    answer = service.ask("POST", f"/unsubscribe/undo?token={token_of(old)}")
+    assert (answer.status, "You are still unsubscribed" in answer.text) == (200, True)
+    assert "write to the sender" in answer.text
+    assert not _is_subscribed(service)
+
+
+def test_after_an_hour_the_page_says_how_to_come_back(service: HttpStage) -> None:
+    job = service.planned_job()
+    page = service.ask("GET", _link(job))
+    pass_time(service.store, 3700)
+    assert "You are still unsubscribed" in _press_the_button(service, page).text
+    assert not _is_subscribed(service)
+    assert "<form" not in service.ask("GET", _link(job)).text
+
+
+def test_a_test_letter_only_rehearses(cautious: HttpStage) -> None:
+    """Every step answers as usual, says that it was a test, and changes nothing; in Russian too."""
+    cautious.stage.subscribe([0])
+    mailout = cautious.stage.new_mailout(is_test=True, audience=(address(0).text,)).id
+    cautious.store.mailouts.start(mailout)
+    cautious.stage.plan(mailout)
+    (job,) = cautious.store.jobs.list(mailout_id=mailout)
+    for headers, test in (({}, "This was a test letter"), (RUSSIAN, "Это было тестовое письмо")):
+        page = cautious.ask("GET", _link(job), headers=headers)
+        done = _press_the_button(cautious, page)
+        undone = _press_the_button(cautious, done)
+        one_click = cautious.ask("POST", _link(job), ONE_CLICK, {**FORM, **headers})
+        assert all(test in each.text for each in (page, done, undone, one_click))
+    assert _is_subscribed(cautious)
+    assert cautious.store.suppressions.all() == []
+
+
+def test_the_page_names_the_sender(sqlite_url: str) -> None:
+    """LIST_NAME, else the letter's From name, else the domain of the From address; as text, never markup."""
+    sender = {"SMTP_HOST": "127.0.0.1", "SMTP_FROM_EMAIL": "news@bakery.example"}
+    with serving(sqlite_url, sender) as service:
+        plain = service.planned_job()
+        assert "<strong>bakery.example</strong>" in service.ask("GET", _link(plain)).text
+        named = service.stage.new_mailout(letter=replace(LETTER, from_name="Ann <b>Lee</b>")).id
+        service.stage.subscribe([1])
+        service.store.mailouts.start(named)
+        service.stage.plan(named)
+        (job,) = service.store.jobs.list(mailout_id=named)
+        assert "Ann &lt;b&gt;Lee&lt;/b&gt;" in service.ask("GET", _link(job)).text
+    with serving(sqlite_url, {**sender, "LIST_NAME": "The Bakery"}) as service:
+        page = service.ask("HEAD", _link(job))
+        assert page.status == 200
+        assert "<strong>The Bakery</strong>" in service.ask("GET", _link(job)).text
+
+
+def test_the_page_keeps_its_language(cautious: HttpStage) -> None:
+    """Also where the form is sent by a browser that names another language, or none; nonsense is ignored."""
+    page = cautious.ask("GET", _link(cautious.planned_job()), headers=RUSSIAN)
+    done = _press_the_button(cautious, page)
+    assert "Вы отписаны" in done.text
+    assert "Вы снова подписаны" in _press_the_button(cautious, done).text
+    odd = cautious.ask("GET", f"{_link(cautious.planned_job())}&lang=<script>")
+    assert (odd.headers["content-language"], "<script" in odd.text) == ("en", False)
 
 
 def _bad_tokens(job: Job) -> Iterator[str]:

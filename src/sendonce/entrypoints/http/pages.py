@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
 
+from sendonce.domain.suppressions import SuppressionReason
 from sendonce.flows.unsubscribe import Recipient
 
 _STYLE = """
@@ -13,10 +15,12 @@ _STYLE = """
 body{margin:0;font:18px/1.5 system-ui,sans-serif;color:#1a1a1a;background:#fff}
 main{max-width:32em;margin:12vh auto;padding:0 1.25em}
 h1{font-size:1.5em;line-height:1.25;margin:0 0 .5em}
+p{overflow-wrap:anywhere}
+[role=note]{padding:.6em 1em;border-left:.3em solid #b26a00;background:#fff3dc}
 button{font:inherit;padding:.6em 1.2em;border:0;border-radius:.4em;cursor:pointer;
 color:#fff;background:#1d4f91}
 button:focus-visible{outline:3px solid #1d4f91;outline-offset:3px}
-@media(prefers-color-scheme:dark){body{color:#f0f0f0;background:#161616}
+@media(prefers-color-scheme:dark){body{color:#f0f0f0;background:#161616}[role=note]{background:#3a2a0c}
 button{color:#10233c;background:#9cc4ff}button:focus-visible{outline-color:#9cc4ff}}
 """
 
@@ -28,16 +32,24 @@ CONTENT_SECURITY_POLICY = (
 _WORDS = {
     "en": {
         "question": "Unsubscribe?",
-        "question_text": "No more letters will be sent to {address}.",
+        "question_text": "No more letters from {sender} will be sent to {address}.",
         "unsubscribe": "Unsubscribe",
         "done": "You are unsubscribed",
-        "done_text": "No more letters will be sent to {address}. If this was a mistake, undo it here.",
+        "done_text": "No more letters from {sender} will be sent to {address}. If this was a mistake, undo "
+        "it here within an hour.",
         "undo": "Undo",
+        "gone": "You are unsubscribed",
+        "gone_text": "No more letters from {sender} will be sent to {address}. To get them again, write to "
+        "the sender.",
         "undone": "You are subscribed again",
-        "undone_text": "Letters will be sent to {address} as before.",
+        "undone_text": "Letters from {sender} will be sent to {address} as before.",
+        "late": "You are still unsubscribed",
+        "late_text": "Only the letter that you unsubscribed with can undo it, and only for an hour. To get "
+        "letters from {sender} to {address} again, write to the sender.",
         "held": "Letters stay switched off",
-        "held_text": "Letters to {address} came back or were reported as spam. Write to the sender to "
-        "get them again.",
+        "held_text": "Letters to {address} came back or were reported as spam. To get letters from {sender} "
+        "again, write to the sender.",
+        "test": "This was a test letter: the link was tried, and nothing was changed.",
         "bad_link": "This link does not work",
         "bad_link_text": "Open the link from the letter once more, or copy the whole of it. If that does not "
         "help, answer the letter and ask to be unsubscribed.",
@@ -46,16 +58,24 @@ _WORDS = {
     },
     "ru": {
         "question": "Отписаться?",
-        "question_text": "Письма на {address} больше не будут приходить.",
+        "question_text": "Письма от «{sender}» больше не будут приходить на {address}.",
         "unsubscribe": "Отписаться",
         "done": "Вы отписаны",
-        "done_text": "Письма на {address} больше не будут приходить. Если это ошибка, её можно отменить.",
+        "done_text": "Письма от «{sender}» больше не будут приходить на {address}. Если это "
+        "ошибка, её можно отменить здесь в течение часа.",
         "undo": "Отменить",
+        "gone": "Вы отписаны",
+        "gone_text": "Письма от «{sender}» больше не будут приходить на {address}. Чтобы получать "
+        "их снова, напишите отправителю.",
         "undone": "Вы снова подписаны",
-        "undone_text": "Письма на {address} будут приходить, как прежде.",
+        "undone_text": "Письма от «{sender}» будут приходить на {address}, как прежде.",
+        "late": "Вы по-прежнему отписаны",
+        "late_text": "Отменить отписку можно только из того же письма и только в течение часа. Чтобы снова "
+        "получать письма от «{sender}» на {address}, напишите отправителю.",
         "held": "Письма по-прежнему не отправляются",
-        "held_text": "Письма на {address} возвращались или были отмечены как спам. Чтобы получать их снова, "
-        "напишите отправителю.",
+        "held_text": "Письма на {address} возвращались или были отмечены как спам. Чтобы снова получать "
+        "письма от «{sender}», напишите отправителю.",
+        "test": "Это было тестовое письмо: ссылка проверена, ничего не изменилось.",
         "bad_link": "Ссылка не работает",
         "bad_link_text": "Откройте ссылку из письма ещё раз или скопируйте её целиком. Если не поможет, "
         "ответьте на письмо и попросите вас отписать.",
@@ -64,24 +84,38 @@ _WORDS = {
     },
 }
 
+LANGUAGES = tuple(_WORDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """Who looks at a page, by which link, in which language, and whose letters it is about."""
+
+    language: str
+    recipient: Recipient
+    sender: str
+    token: str
+
+
 # Relative, so that they also work where a proxy serves us under a path.
 _UNSUBSCRIBE = "unsubscribe"
 _UNDO = "unsubscribe/undo"
 
 
-def question(language: str, recipient: Recipient, token: str) -> str:
-    button = _button(_UNSUBSCRIBE, token, _WORDS[language]["unsubscribe"])
-    return _page(language, "question", recipient, button)
+def question(visit: Visit) -> str:
+    return _page(visit.language, "question", visit, _button(visit, _UNSUBSCRIBE, "unsubscribe"))
 
 
-def done(language: str, recipient: Recipient, token: str) -> str:
-    button = _button(_UNDO, token, _WORDS[language]["undo"])
-    return _page(language, "done", recipient, button)
+def done(visit: Visit) -> str:
+    if visit.recipient.undoable:
+        return _page(visit.language, "done", visit, _button(visit, _UNDO, "undo"))
+    return _page(visit.language, "gone", visit)
 
 
-def undone(language: str, recipient: Recipient, _token: str) -> str:
-    """What became of an undo: a bounce or a complaint outweighs it."""
-    return _page(language, "held" if recipient.suppressed else "undone", recipient)
+def undone(visit: Visit) -> str:
+    """What became of an undo: it may come too late, and a bounce or a complaint outweighs it."""
+    name = {None: "undone", SuppressionReason.BOUNCE: "held", SuppressionReason.COMPLAINT: "held"}
+    return _page(visit.language, name.get(visit.recipient.held_back, "late"), visit)
 
 
 def bad_link(language: str) -> str:
@@ -120,24 +154,29 @@ def shortened(address: str) -> str:
     return f"{local[:1]}•••@{domain}" if at else "•••"
 
 
-def _button(action: str, token: str, label: str) -> str:
-    # The body is the one of RFC 8058, so that a person's click and a mail program's are one request.
+def _button(visit: Visit, action: str, label: str) -> str:
+    # The body is the one of RFC 8058, so that a person's click and a mail program's are one request. The
+    # language goes along: a form may be sent without the header that chose it.
     return (
-        f'<form method="post" action="{action}?token={escape(token)}">'
+        f'<form method="post" action="{action}?token={escape(visit.token)}&amp;lang={visit.language}">'
         '<input type="hidden" name="List-Unsubscribe" value="One-Click">'
-        f'<button type="submit">{escape(label)}</button></form>'
+        f'<button type="submit">{escape(_WORDS[visit.language][label])}</button></form>'
     )
 
 
-def _page(language: str, name: str, recipient: Recipient | None = None, button: str = "") -> str:
+def _page(language: str, name: str, visit: Visit | None = None, button: str = "") -> str:
     words = _WORDS[language]
-    title = escape(words[name])
-    address = f"<strong>{escape(shortened(recipient.address))}</strong>" if recipient else ""
-    text = words[f"{name}_text"].format(address=address)
+    title = heading = escape(words[name])
+    text, note = words[f"{name}_text"], ""
+    if visit is not None:
+        address = f"<strong>{escape(shortened(visit.recipient.address))}</strong>"
+        text = text.format(address=address, sender=f"<strong>{escape(visit.sender)}</strong>")
+        note = f'<p role="note">{escape(words["test"])}</p>\n' if visit.recipient.is_test else ""
+        title = f"{title} · {escape(visit.sender)}"
     return (
         f'<!doctype html>\n<html lang="{language}">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="robots" content="noindex, nofollow">\n'
         f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n"
-        f"<body>\n<main>\n<h1>{title}</h1>\n<p>{text}</p>\n{button}\n</main>\n</body>\n</html>\n"
+        f"<body>\n<main>\n<h1>{heading}</h1>\n{note}<p>{text}</p>\n{button}\n</main>\n</body>\n</html>\n"
     )

@@ -23,14 +23,17 @@ from sendonce.wiring import known_unsubscribe_secrets
 
 log = logging.getLogger(__name__)
 
+_MOST_SENDERS = 1_000
+
 _Flow = Callable[[Store, str], Recipient | None]
-_Page = Callable[[str, Recipient, str], str]
+_Page = Callable[[pages.Visit], str]
 
 
 class UnsubscribeEndpoints:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._secrets = known_unsubscribe_secrets(service.settings)
+        self._senders: dict[str, str] = {}
 
     async def leave(self, request: Request) -> Response:
         """GET unsubscribes at once, or asks first; HEAD, which link checkers send, only looks.
@@ -52,21 +55,41 @@ class UnsubscribeEndpoints:
         language = self._language(request)
         token = request.query_params.get("token", "")
         job_id = read_token_of_any(token, self._secrets)
-        recipient = None
+        found = None
         try:
             if job_id is not None:
-                recipient = await self._service.in_writer(flow, self._service.store, job_id)
+                found = await self._service.in_writer(self._visited, flow, job_id)
         except Unavailable as exc:
             log.error("unsubscribe link failed", extra={"fields": {"error": str(exc)}})
             return _html(pages.out_of_order(language), language, 503)
-        if recipient is None:
+        if found is None:
             status = 404 if self._service.gate.tolerates(request) else 429
             return _html(pages.bad_link(language), language, status)
-        return _html(page(language, recipient, token), language)
+        recipient, sender = found
+        return _html(page(pages.Visit(language, recipient, sender, token)), language)
+
+    def _visited(self, flow: _Flow, job_id: str) -> tuple[Recipient, str] | None:
+        recipient = flow(self._service.store, job_id)
+        return None if recipient is None else (recipient, self._sender_of(recipient.mailout_id))
+
+    def _sender_of(self, mailout_id: str) -> str:
+        """Whose letters they are, as the reader knows them. A letter that was sent does not change."""
+        settings = self._service.settings
+        if settings.list_name:
+            return settings.list_name
+        if mailout_id not in self._senders:
+            if len(self._senders) >= _MOST_SENDERS:
+                self._senders.clear()
+            letter = self._service.store.mailouts.letter(mailout_id)
+            self._senders[mailout_id] = letter.from_name or settings.sender.rpartition("@")[2]
+        return self._senders[mailout_id]
 
     def _language(self, request: Request) -> str:
+        """The owner's, else the one that the reader's first page had, else what the browser likes."""
+        kept = request.query_params.get("lang", "")
         wanted = request.headers.get("accept-language", "")
-        return self._service.settings.mail_language or pages.choose_language(wanted)
+        chosen = kept if kept in pages.LANGUAGES else pages.choose_language(wanted)
+        return self._service.settings.mail_language or chosen
 
 
 def _html(page: str, language: str, status: int = 200) -> Response:
