@@ -124,6 +124,11 @@ class _Session(asyncio.Protocol):
         else:
             self._answer("GREETING", b"220 test ESMTP")
 
+    def greet(self) -> None:
+        """End the silence of a scripted greeting."""
+        self._mute = False
+        self._transport.write(b"220 test ESMTP, at last\r\n")
+
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.closed.done():
             self.closed.set_result(None)

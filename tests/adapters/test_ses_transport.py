@@ -136,6 +136,15 @@ def test_a_refusal_of_the_sender_holds_it(status: int, code: str, message: str, 
     assert "session-token" not in outcome.reason
 
 
+@pytest.mark.parametrize("status", [404, 405])
+def test_an_endpoint_that_is_not_ses_holds_the_sender(status: int) -> None:
+    """A web server that has no such page took no letter: a list is not put in doubt by a mistyped address."""
+    outcome = carry_by_script([answer(status, b"<html>not found</html>")]).outcome
+    assert isinstance(outcome, Deferred)
+    assert (outcome.code, outcome.hold, outcome.throttle) == (f"http_{status}", True, True)
+    assert "AWS_ENDPOINT_URL_SESV2" in outcome.reason
+
+
 def test_a_letter_that_is_rejected_holds_nobody() -> None:
     """MessageRejected is also said of bad content: that is the letter's own fault."""
     outcome = carry_by_script([ses_error(400, "MessageRejected", "Virus found in the attachment.")]).outcome
@@ -160,7 +169,7 @@ def test_a_clock_that_is_ahead_rests_the_transport() -> None:
         answer(200, b"[" * 30_000),
         answer(204),
         answer(301, b"", Location="http://127.0.0.1/"),
-        answer(404, b"<html>"),
+        answer(400, b"<html>"),
         Step(then="close"),
         Step(then="reset"),
         raw_answer("HTTP/1.1 200 OK\nContent-Le"),

@@ -16,9 +16,10 @@ import trustme
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sendonce.adapters.transports import smtp
 from sendonce.adapters.transports.smtp import SmtpSettings
 from sendonce.adapters.transports.smtp_replies import GarbledReply, Reply, ReplyReader, tidy
-from sendonce.domain.outcomes import Accepted, Deferred
+from sendonce.domain.outcomes import Accepted, Deferred, Outcome
 from sendonce.errors import BadSetting
 from tests.adapters.smtp_server import (
     Answer,
@@ -83,7 +84,6 @@ def test_nobody_there_defers_and_rests(run: Run) -> None:
     [
         ({"GREETING": [b"421 4.3.2 too busy"]}, "421"),
         ({"GREETING": [b"554 5.7.1 go away"]}, "554"),
-        ({"GREETING": [b"HTTP/1.1 400 Bad Request"]}, "lost"),
         ({"GREETING": [Do.CLOSE]}, "lost"),
         ({"GREETING": [Do.SILENCE]}, "lost"),
         ({"EHLO": [b"502 5.5.1 HELO only"]}, "502"),
@@ -96,6 +96,97 @@ def test_a_session_that_does_not_begin(answers: dict[str, Sequence[Answer]], cod
     assert isinstance(outcomes[0], Deferred)
     assert outcomes[0].code == code
     assert outcomes[0].throttle
+
+
+# -- the wrong port -------------------------------------------------------------------------------
+
+
+@both_loops
+@pytest.mark.parametrize("security", ["starttls", "plain"])
+def test_a_port_that_expects_tls_is_told_apart_from_a_slow_one(
+    run: Run, certificates: Certificates, monkeypatch: pytest.MonkeyPatch, security: str
+) -> None:
+    """Such a server says nothing, so it is asked: no minute of silence, and the reason names the cure."""
+    monkeypatch.setattr(smtp, "GREETING_DUE", 0.05)
+    feed = ListFeed([letter(0)])
+
+    async def main() -> None:
+        async with SmtpServer(tls=certificates.server, implicit_tls=True) as server:
+            async with asyncio.timeout(5):
+                await carry(server, feed, security=security)
+            assert server.commands == []
+
+    run(main())
+    wrong_port(feed.outcomes["job-0"], "expects TLS from the start")
+
+
+@both_loops
+def test_tls_to_a_port_that_begins_in_plain_says_so(run: Run, certificates: Certificates) -> None:
+    """OpenSSL calls it "wrong version number"; the reason says which ports and settings there are."""
+    feed = ListFeed([letter(0)])
+
+    async def main() -> None:
+        async with SmtpServer() as server:
+            await carry(server, feed, security="tls", ca_file=certificates.ca_file)
+
+    run(main())
+    wrong_port(feed.outcomes["job-0"], "does not begin with TLS")
+
+
+@pytest.mark.parametrize(
+    "greeting", [b"HTTP/1.1 404 Not Found", b"* OK IMAP4rev1 ready", b"SSH-2.0-x", b"+OK"]
+)
+def test_a_port_with_another_protocol_says_so(greeting: bytes) -> None:
+    """What it said is quoted, and the sender is held: no letter is to blame."""
+    outcomes, _ = outcomes_of({"GREETING": [greeting]})
+    wrong_port(outcomes[0], "does not speak SMTP")
+    assert greeting.decode() in outcomes[0].reason  # type: ignore[union-attr]
+
+
+def test_a_web_server_that_waits_for_a_question_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be silent for as long as we are."""
+    monkeypatch.setattr(smtp, "GREETING_DUE", 0.05)
+    feed = ListFeed([letter(0)])
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if await reader.read(100):
+            writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    async def main() -> None:
+        web = await asyncio.start_server(answer, "127.0.0.1", 0)
+        async with web:
+            port = web.sockets[0].getsockname()[1]
+            await smtp.SmtpTransport(SmtpSettings("127.0.0.1", port, security="plain")).carry(feed, 1)
+
+    asyncio.run(main())
+    wrong_port(feed.outcomes["job-0"], "expects HTTP from the start")
+
+
+def test_a_slow_greeting_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mail server that takes its time is neither: its letter is sent."""
+    monkeypatch.setattr(smtp, "GREETING_DUE", 0.02)
+    monkeypatch.setattr(smtp, "PROBE_WITHIN", 0.02)
+    feed = ListFeed([letter(0)])
+
+    async def main() -> None:
+        async with SmtpServer({"GREETING": [Do.SILENCE]}) as server:
+            work = asyncio.create_task(carry(server, feed))
+            while len(server.sessions) < 2 or not server.sessions[1].closed.done():  # the question
+                await asyncio.sleep(0.005)
+            server.sessions[0].greet()
+            await work
+            assert len(server.letters) == 1
+
+    asyncio.run(main())
+    assert isinstance(feed.outcomes["job-0"], Accepted)
+
+
+def wrong_port(outcome: Outcome, words: str) -> None:
+    assert isinstance(outcome, Deferred)
+    assert (outcome.code, outcome.throttle, outcome.hold) == ("wrong_port", True, True)
+    assert words in outcome.reason
+    assert "SMTP_PORT" in outcome.reason
 
 
 # -- TLS ------------------------------------------------------------------------------------------

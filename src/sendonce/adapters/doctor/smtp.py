@@ -18,6 +18,7 @@ from sendonce.ports import Transport
 _WITHIN = 8.0
 _FIXES = {
     "connect": "Check SMTP_HOST and SMTP_PORT, and whether a firewall lets this machine out to that port.",
+    "wrong_port": "Set SMTP_PORT=587 and SMTP_SECURITY=starttls, or 465 and tls, as your provider says.",
     "starttls": "Set SMTP_SECURITY=tls and SMTP_PORT=465 if your provider offers that.",
     "tls": "Check SMTP_HOST against the name in its certificate; SMTP_CA_FILE for a server of your own.",
     "auth": "Set SMTP_USERNAME and SMTP_PASSWORD, or SMTP_OAUTH_TOKEN, as your provider asks for it.",

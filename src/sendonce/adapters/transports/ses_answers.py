@@ -74,6 +74,9 @@ CREDENTIAL_CODES = frozenset(
         "UnrecognizedClientException",
     }
 )
+# A web server without such a page, or without a POST to it, took no letter. SES itself gives a code.
+_NOT_HERE = frozenset({404, 405})
+_NOT_SES = "the endpoint knows no SendEmail: it is not SES. Correct or unset AWS_ENDPOINT_URL_SESV2."
 _EXPIRED_CODES = frozenset({"RequestExpired", "RequestTimeTooSkewed"})
 
 
@@ -146,6 +149,8 @@ def _of_code(status: int, code: str, reason: str) -> Outcome:
         return Refused(code, reason)
     if code:  # a 4xx of AWS that this table does not know: not accepted, and the tries are counted
         return Deferred(code, reason)
+    if status in _NOT_HERE:
+        return Deferred(f"http_{status}", _NOT_SES, throttle=True, hold=True)
     return InDoubt(f"the answer was {status} without an error code: it is not from SES")
 
 

@@ -18,7 +18,7 @@ from typing import Literal
 
 from sendonce.adapters.transports.smtp_auth import Credentials, authenticate
 from sendonce.adapters.transports.smtp_limits import Habits, Slots
-from sendonce.adapters.transports.smtp_protocol import CANCELLED, LEAVE_WITHIN, Limits, SmtpSession
+from sendonce.adapters.transports.smtp_protocol import CANCELLED, GARBLED, LEAVE_WITHIN, Limits, SmtpSession
 from sendonce.adapters.transports.smtp_replies import (
     REST_AFTER_TLS_TROUBLE,
     REST_AFTER_UNREACHABLE,
@@ -30,6 +30,7 @@ from sendonce.adapters.transports.smtp_replies import (
     tidy,
     trouble,
 )
+from sendonce.adapters.transports.smtp_wrong_port import protocol_at
 from sendonce.domain.outcomes import Deferred
 from sendonce.domain.parcels import Parcel, Quota
 from sendonce.errors import BadSetting
@@ -38,6 +39,20 @@ from sendonce.ports import Feed
 # Data unacknowledged for this long breaks the connection, so a dead worker's letter cannot trickle out
 # of the kernel for the quarter of an hour that Linux allows by default.
 TCP_USER_TIMEOUT_MS = 30_000
+
+
+# A server that has not greeted for so long may be waiting for TLS or for another protocol: ask it. Not on
+# port 25: nobody expects TLS there, and some servers block a client that speaks before the greeting.
+GREETING_DUE = 4.0
+PROBE_WITHIN = 3.0
+MX_PORT = 25
+
+_PORTS = (
+    "Most mail servers take STARTTLS on port 587 and TLS on port 465: "
+    "check SMTP_HOST, SMTP_PORT and SMTP_SECURITY"
+)
+# OpenSSL's words for an answer that is not TLS.
+_NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +263,7 @@ class _Door:
         self.settings = settings
         self._context = None if settings.security == "plain" else _tls_context(settings)
         self._habits = habits
+        self._known = False  # whether a session was ever opened: then it is the right port
 
     async def open(self, feed: Feed) -> SmtpSession:
         """A session that is ready for letters. Raises SessionFailed."""
@@ -280,7 +296,7 @@ class _Door:
         return session
 
     async def _shake_hands(self, session: SmtpSession) -> None:
-        _expect(220, await session.greeting(), "greeting")
+        _expect(220, await self._greeting(session), "greeting")
         await self._ehlo(session)
         if self.settings.security == "starttls":
             await self._secure(session)
@@ -288,6 +304,24 @@ class _Door:
         credentials = self.settings.credentials
         if credentials is not None:
             await authenticate(session.exchange, session.features.auth, credentials)
+        self._known = True
+
+    async def _greeting(self, session: SmtpSession) -> Reply:
+        """The server's first words. Where none come, or other ones, who is there is found out and told."""
+        settings = self.settings
+        if not self._known and settings.port != MX_PORT and not await session.greeted_within(GREETING_DUE):
+            protocol = await protocol_at(settings.host, settings.port, PROBE_WITHIN)
+            if protocol is not None:
+                raise SessionFailed(
+                    hold("wrong_port", f"{self._where} expects {protocol} from the start. {_PORTS}")
+                )
+        try:
+            return await session.greeting()
+        except SessionFailed as exc:
+            if exc.outcome.code != GARBLED:
+                raise
+            reason = f"{self._where} does not speak SMTP ({exc.outcome.reason}). {_PORTS}"
+            raise SessionFailed(hold("wrong_port", reason)) from exc
 
     async def _ehlo(self, session: SmtpSession) -> None:
         name = self.settings.ehlo_name or session.address_literal
@@ -312,6 +346,10 @@ class _Door:
 
     def _unreachable(self, exc: Exception) -> Deferred:
         what = tidy((str(exc) or type(exc).__name__).encode("ascii", "replace"))
+        if isinstance(exc, ssl.SSLError) and exc.reason in _NO_TLS:
+            return hold("wrong_port", f"{self._where} does not begin with TLS. {_PORTS}")
+        if isinstance(exc, ssl.SSLCertVerificationError):
+            return hold("tls", f"no TLS with {self._where}: {what}", REST_AFTER_TLS_TROUBLE)
         if isinstance(exc, ssl.SSLError):
             return trouble("tls", f"no TLS with {self._where}: {what}", REST_AFTER_TLS_TROUBLE)
         if isinstance(exc, TimeoutError):

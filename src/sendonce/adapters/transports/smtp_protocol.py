@@ -67,6 +67,7 @@ from sendonce.domain.parcels import Parcel
 from sendonce.ports import Feed
 
 LEAVE_WITHIN = 2.0
+GARBLED = "garbled"
 CANCELLED = trouble("cancelled", "the work was stopped", 0.0)
 GIVEN_BACK = trouble("given-back", "the letter may not leave any more", 0.0)
 
@@ -138,6 +139,10 @@ class SmtpSession(asyncio.Protocol):
         """Our end of the connection, as a client without a name of its own calls itself (RFC 5321 §4.1.3)."""
         address = cast(asyncio.Transport, self._transport).get_extra_info("sockname")[0]
         return f"[IPv6:{address}]" if ":" in address else f"[{address}]"
+
+    async def greeted_within(self, seconds: float) -> bool:
+        await asyncio.wait({self._answer}, timeout=seconds)
+        return self._answer.done()
 
     async def greeting(self) -> Reply:
         self._expect_within(self._limits.command)
@@ -226,7 +231,7 @@ class SmtpSession(asyncio.Protocol):
                     return
                 expected.popleft()(reply)
         except GarbledReply as exc:
-            self._lose(str(exc))
+            self._lose(str(exc), GARBLED)
         except Exception as exc:  # noqa: BLE001 - the feed's errors belong to the lane, not to the event loop
             self._crash(exc)
 
@@ -456,14 +461,14 @@ class SmtpSession(asyncio.Protocol):
 
     # -- the end --------------------------------------------------------------------------------
 
-    def _lose(self, what: str) -> None:
+    def _lose(self, what: str, code: str = "lost") -> None:
         """The connection can be trusted no more: what is on the wire is in doubt, the rest never left."""
         if self._over:
             return
         reason = tidy(what.encode("ascii", "replace"))
         try:
             self.drop(
-                self._loss(trouble("lost", reason, REST_AFTER_LOSS)), f"{reason}, after the letter had left"
+                self._loss(trouble(code, reason, REST_AFTER_LOSS)), f"{reason}, after the letter had left"
             )
         except Exception as exc:  # noqa: BLE001 - as in data_received
             self._crash(exc)
