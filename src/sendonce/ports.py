@@ -341,7 +341,16 @@ class Keys(Protocol):
     """The keys that outlive what they were used for: of hashed addresses, and of unsubscribe links."""
 
     def rotate(self, actor: str) -> int:
-        """Put every hashed address under one more link of the pepper; how many suppressions there are."""
+        """Put every hashed address under one more link of the pepper; how many suppressions there are.
+
+        Where secrets of unsubscribe links are kept here, a new one comes before them.
+        """
+
+    def link_secrets(self) -> Sequence[bytes]:
+        """The secrets of unsubscribe links that are kept here, the newest first; at first none."""
+
+    def make_link_secret(self) -> bytes:
+        """The newest of them, made now if there is none: of many callers at once all get the same."""
 
     def note_used(self, fingerprint: str) -> None:
         """Remember that unsubscribe links were signed with the secret of this fingerprint."""

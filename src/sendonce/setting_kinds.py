@@ -110,6 +110,22 @@ def _email(value: str) -> str:
     return _line(value)
 
 
+def _mailbox(value: str) -> str:
+    """``news@example.com``, or ``The Bakery <news@example.com>`` with the name in quotes or without."""
+    name, address = split_mailbox(_line(value))
+    if any(c in name for c in '<>"@'):
+        raise ValueError
+    return f"{name} <{_email(address)}>" if name else _email(address)
+
+
+def split_mailbox(value: str) -> tuple[str, str]:
+    """The name, which may be empty, and the address."""
+    if not value.endswith(">"):
+        return "", value
+    name, _, address = value[:-1].rpartition("<")
+    return " ".join(name.strip().strip('"').split()), address.strip()
+
+
 def _host(value: str) -> str:
     if not _HOST.fullmatch(value):
         raise ValueError
@@ -240,6 +256,7 @@ text = Kind(_line, "one line of text")
 secret_text = Kind(_secret, "one line of text")
 json_object = Kind(_json_object, "a JSON object")
 email = Kind(_email, "a bare e-mail address, without a name")
+mailbox = Kind(_mailbox, "an e-mail address, or a name and an address as in The Bakery <news@example.com>")
 host = Kind(_host, "a host name or an IP address")
 name_server = Kind(_name_server, "an IP address and a port")
 url = Kind(_url, "an http:// or https:// address with a host", mask_password)

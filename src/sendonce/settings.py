@@ -129,8 +129,9 @@ class Settings:
     test_emails: tuple[str, ...] = setting("mailouts", kinds.several(kinds.email), (),
         "Who gets a mailout in test mode. Your own addresses.", "me@example.com,colleague@example.com")
     unsubscribe_secret: str = secret("mailouts",
-        "Signs unsubscribe links. Make one (openssl rand -hex 32) and keep it: links in letters already sent "
-        "work as long as it is here or in UNSUBSCRIBE_FORMER_SECRETS.")
+        "Signs unsubscribe links. Leave it empty: one is made and kept in the database. If you set your own "
+        "(openssl rand -hex 32), keep it: links in letters already sent work as long as it is here or in "
+        "UNSUBSCRIBE_FORMER_SECRETS.")
     unsubscribe_former_secrets: tuple[str, ...] = secret_list("mailouts",
         "What UNSUBSCRIBE_SECRET was before, comma-separated: links signed with them still work. See the "
         "how-to about rotating keys.")
@@ -156,8 +157,12 @@ class Settings:
     aws_endpoint_url_sns: str = setting("AWS", kinds.url, "",
         "A stand-in for SNS: the sandbox prints its address.",
         "http://127.0.0.1:4566", fallback="AWS_ENDPOINT_URL")
-    ses_from_email: str = setting("AWS", kinds.email, "",
-        "The sender. An address or domain that is verified in SES console: Identities.", "news@example.com")
+    ses_from_email: str = setting("AWS", kinds.mailbox, "",
+        "The sender, with a name or without. An address or domain that is verified in SES console: "
+        "Identities.", "The Bakery <news@example.com>")
+    ses_from_name: str = setting("AWS", kinds.text, "",
+        "The sender's name, whichever way letters leave; a letter may have another in its front matter.",
+        "The Bakery", otherwise="the name in SES_FROM_EMAIL or SMTP_FROM_EMAIL")
     ses_reply_to: str = setting("AWS", kinds.email, "",
         "Where answers go; empty: to the sender. Any mailbox you read.", "hello@example.com")
     ses_configuration_set: str = setting("AWS", kinds.text, "",
@@ -192,8 +197,9 @@ class Settings:
         "provider.")
     smtp_oauth_token: str = secret("SMTP",
         "An OAuth access token for XOAUTH2, instead of a password. From your mail provider.")
-    smtp_from_email: str = setting("SMTP", kinds.email, "",
-        "The sender. An address this account may send from.", "news@example.com")
+    smtp_from_email: str = setting("SMTP", kinds.mailbox, "",
+        "The sender, with a name or without. An address this account may send from.",
+        "The Bakery <news@example.com>")
     smtp_ca_file: Path | None = setting("SMTP", kinds.path, None,
         "Certificates to trust instead of the system's, for a server of your own.", "/etc/ssl/our-ca.pem")
     smtp_messages_per_connection: int = setting("SMTP", whole(1), 100,
@@ -273,6 +279,15 @@ class Settings:
     @property
     def sender(self) -> str:
         """The address that letters come from."""
+        return kinds.split_mailbox(self._from)[1]
+
+    @property
+    def sender_name(self) -> str:
+        """The name beside it; empty if there is none."""
+        return self.ses_from_name or kinds.split_mailbox(self._from)[0]
+
+    @property
+    def _from(self) -> str:
         if self.transport == "maildir":
             return self.ses_from_email or self.smtp_from_email or NOWHERE
         return self.ses_from_email if self.transport == "ses" else self.smtp_from_email

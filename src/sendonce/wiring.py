@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from sendonce.ports import Meter, Store, Transport
 
 
+# Signed the letters of a maildir before the ledger kept secrets of its own.
 _OF_LETTERS_THAT_GO_NOWHERE = b"letters in a maildir go nowhere"
 
 
@@ -106,44 +107,39 @@ def make_transport(settings: Settings) -> Transport:
     return MaildirTransport(settings.maildir_path)
 
 
-def message_settings(settings: Settings) -> MessageSettings:
+def message_settings(settings: Settings, store: Store) -> MessageSettings:
     """What every letter carries. Letters that leave the machine need a postal address and a way out."""
-    if settings.transport != "maildir":
-        _require_for_leaving(settings)
-    sender = settings.sender
-    return MessageSettings(
-        from_address=sender,
-        from_name=None,
-        reply_to=settings.ses_reply_to or None,
-        footer_address=settings.mail_footer_address,
-        base_url=settings.app_base_url,
-        message_id_domain=sender.rpartition("@")[2],
-        unsubscribe_secret=unsubscribe_secret(settings),
-        language=settings.mail_language or None,
-    )
+    require_for_leaving(settings)
+    return _messages(settings, settings.unsubscribe_secret.encode() or store.keys.make_link_secret())
 
 
 def sample_message_settings(settings: Settings) -> MessageSettings:
     """The same, with something in place of what is not set yet: to try a letter before all is set up."""
-    try:
-        return message_settings(settings)
-    except BadSetting:
-        return MessageSettings(
-            from_address=settings.sender or NOWHERE,
-            from_name=None,
-            reply_to=settings.ses_reply_to or None,
-            footer_address=settings.mail_footer_address,
-            base_url=settings.app_base_url,
-            message_id_domain=(settings.sender or NOWHERE).rpartition("@")[2],
-            unsubscribe_secret=unsubscribe_secret(settings),
-            language=settings.mail_language or None,
-        )
+    return _messages(settings, b"a letter that is only tried")
 
 
-def _require_for_leaving(settings: Settings) -> None:
+def _messages(settings: Settings, secret: bytes) -> MessageSettings:
+    sender = settings.sender or NOWHERE
+    return MessageSettings(
+        from_address=sender,
+        from_name=settings.sender_name or None,
+        reply_to=settings.ses_reply_to or None,
+        footer_address=settings.mail_footer_address,
+        base_url=settings.app_base_url,
+        message_id_domain=sender.rpartition("@")[2],
+        unsubscribe_secret=secret,
+        language=settings.mail_language or None,
+        # SES writes a Feedback-ID of its own.
+        feedback_id=settings.transport != "ses",
+    )
+
+
+def require_for_leaving(settings: Settings) -> None:
+    """Raises BadSetting for what no letter may leave this machine without."""
+    if settings.transport == "maildir":
+        return
     missing = {
         "MAIL_FOOTER_ADDRESS": "the law wants your postal address in every letter",
-        "UNSUBSCRIBE_SECRET": "unsubscribe links are signed with it; make one with: openssl rand -hex 32",
         "APP_BASE_URL": "unsubscribe links begin with it",
     }
     lacking = [
@@ -155,25 +151,15 @@ def _require_for_leaving(settings: Settings) -> None:
         raise BadSetting("\n".join(lacking))
 
 
-def unsubscribe_secret(settings: Settings) -> bytes:
-    return settings.unsubscribe_secret.encode() or _OF_LETTERS_THAT_GO_NOWHERE
+def known_unsubscribe_secrets(settings: Settings, store: Store) -> tuple[bytes, ...]:
+    """Whose links are good: the secret of the settings, the former ones, and those that the ledger keeps."""
+    given = [settings.unsubscribe_secret, *settings.unsubscribe_former_secrets]
+    return (*(secret.encode() for secret in given if secret), *store.keys.link_secrets())
 
 
-def known_unsubscribe_secrets(settings: Settings) -> tuple[bytes, ...]:
-    """Whose links are good: the secret in force first, then the former ones.
-
-    Without a secret no link is good, except of letters that stay on this machine.
-    """
-    known = [settings.unsubscribe_secret, *settings.unsubscribe_former_secrets]
-    given = tuple(secret.encode() for secret in known if secret)
-    if settings.transport == "maildir" and not settings.unsubscribe_secret:
-        return (_OF_LETTERS_THAT_GO_NOWHERE, *given)
-    return given
-
-
-def fingerprints_of_known_secrets(settings: Settings) -> frozenset[str]:
+def fingerprints_of_known_secrets(settings: Settings, store: Store) -> frozenset[str]:
     """Of the secrets whose letters can still be unsubscribed from, or need not be."""
-    known = (_OF_LETTERS_THAT_GO_NOWHERE, *known_unsubscribe_secrets(settings))
+    known = (_OF_LETTERS_THAT_GO_NOWHERE, *known_unsubscribe_secrets(settings, store))
     return frozenset(map(secret_fingerprint, known))
 
 
@@ -192,7 +178,7 @@ def make_worker(settings: Settings, store: Store, meter: Meter, name: str = "") 
 
     arm_failpoint(settings)
     transport = make_transport(settings)
-    letters = message_settings(settings)
+    letters = message_settings(settings, store)
     store.keys.note_used(secret_fingerprint(letters.unsubscribe_secret))
     options = WorkOptions(
         name=name or settings.worker_name or f"{socket.gethostname()}-{os.getpid()}",
@@ -336,7 +322,9 @@ def make_notion_chores(settings: Settings, store: Store) -> list[Chore]:
     client = notion_client(settings)
     letters, errors = notion_names(settings)
     source = NotionLetters(client, store.assets, settings.app_base_url, settings.notion_letters_id, letters)
-    preparer = Preparer(store, {"notion": source}, lambda: message_settings(settings), settings.test_emails)
+    preparer = Preparer(
+        store, {"notion": source}, lambda: message_settings(settings, store), settings.test_emails
+    )
     chores: list[Chore] = [(0.5, preparer.run)]
     if settings.notion_letters_id:
         reports = NotionReports(

@@ -33,6 +33,7 @@ from sendonce.settings import DECLARED, Settings
 
 if TYPE_CHECKING:
     from sendonce.adapters.doctor.ses_reader import SesReader
+    from sendonce.domain.letters import MessageSettings
     from sendonce.ports import LetterSource, Store
 
 
@@ -66,12 +67,12 @@ def _probes(settings: Settings, door: StoreDoor, mailout_id: str | None) -> Sequ
             probes += _transport_probes(settings, door, leaves=leaves)
         except BadInput as exc:
             probes.append(_Foregone("transport", str(exc)))
-    probes += [KeysProbe(door, wiring.fingerprints_of_known_secrets(settings))]
+    probes += [KeysProbe(door, lambda store: wiring.fingerprints_of_known_secrets(settings, store))]
     probes += [UnsubscribeProbe(settings.app_base_url, leaves=leaves)]
     probes += [
         LetterProbe(
             door,
-            lambda: wiring.message_settings(settings),
+            lambda: _tried_messages(settings),
             lambda store: _letter_sources(settings, store),
             mailout_id,
             leaves=leaves,
@@ -79,6 +80,12 @@ def _probes(settings: Settings, door: StoreDoor, mailout_id: str | None) -> Sequ
         AudienceProbe(Audience(door), needed=mailout_id is not None),
     ]
     return probes
+
+
+def _tried_messages(settings: Settings) -> MessageSettings:
+    """As letters will carry it, but for the secret: a look makes none."""
+    wiring.require_for_leaving(settings)
+    return wiring.sample_message_settings(settings)
 
 
 def _exposure_probes(settings: Settings, door: StoreDoor) -> list[Probe]:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from sendonce import wiring
+from sendonce.adapters.stores.memory import MemoryStore
 from sendonce.settings import load_settings
 
 COMMAND = [sys.executable, "-m", "sendonce", "sandbox", "--json"]
@@ -78,7 +79,7 @@ def test_what_it_prints_is_all_that_the_service_asks_for(tmp_path: Path) -> None
     assert settings.require_transport() == "ses"
     assert settings.sns_signing_cert_file is not None
     assert settings.sns_signing_cert_file.exists()
-    letters = wiring.message_settings(settings)
+    letters = wiring.message_settings(settings, MemoryStore())
     assert (letters.base_url, letters.footer_address) == (
         "http://127.0.0.1:3999",
         "Rehearsal, 1 Example Street",

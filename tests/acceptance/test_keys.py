@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,20 @@ def test_former_secrets_are_shown_to_nobody(desk: Desk) -> None:
     shown = desk.run("settings") + desk.run("settings", "--json")
     assert "hunter2" not in shown
     assert "correct-horse" not in shown
+
+
+def test_without_a_secret_of_ones_own_the_database_keeps_one(sqlite_url: str) -> None:
+    """Links signed after the service started work, and after a rotation too; forged ones never do."""
+    with serving(sqlite_url, {"UNSUBSCRIBE_SECRET": ""}) as http:
+        job, keys = http.planned_job(), http.store.keys
+        for _ in range(2):
+            token = sign_token(job.id, keys.make_link_secret())
+            link = f"/unsubscribe?token={token}"
+            ends = time.monotonic() + 10
+            while http.ask("HEAD", link).status != 200:  # the service looks again after a second
+                assert time.monotonic() < ends
+                time.sleep(0.2)
+            keys.rotate("operator")
+        assert http.ask("POST", link).status == 200
+        forged = sign_token(job.id, b"letters in a maildir go nowhere")
+        assert http.ask("POST", f"/unsubscribe?token={forged}").status == 404

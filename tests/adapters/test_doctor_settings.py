@@ -52,7 +52,6 @@ def test_settings_that_are_well_stop_nothing() -> None:
     [
         ("settings.transport", {"SES_FROM_EMAIL": "", "TRANSPORT": "ses"}, "SES_FROM_EMAIL is not set"),
         ("settings.footer", {"MAIL_FOOTER_ADDRESS": ""}, "MAIL_FOOTER_ADDRESS is not set"),
-        ("settings.unsubscribe-secret", {"UNSUBSCRIBE_SECRET": ""}, "UNSUBSCRIBE_SECRET is not set"),
         ("settings.unsubscribe-secret", {"UNSUBSCRIBE_SECRET": "x" * 15}, "has 15 characters"),
         ("settings.shared-secret", {"EXECUTOR_SHARED_SECRET": "hush"}, "has 4 characters"),
         ("settings.base-url", {"APP_BASE_URL": ""}, "APP_BASE_URL is not set"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -114,3 +116,30 @@ def test_the_register_of_secrets(stage: Stage) -> None:
     assert list(keys.used()) == ["bb"]
     keys.note_used("aa")
     assert list(keys.used()) == ["bb", "aa"]
+
+
+def test_the_secret_of_links_is_made_once_and_kept(stage: Stage) -> None:
+    """A look makes none; every call after the first gets the same."""
+    keys = stage.store.keys
+    assert list(keys.link_secrets()) == []
+    first = keys.make_link_secret()
+    assert len(first) == 32
+    assert (keys.make_link_secret(), list(keys.link_secrets())) == (first, [first])
+
+
+def test_a_rotation_puts_a_new_secret_before_the_former_ones(stage: Stage) -> None:
+    """New letters are signed with it, links in old letters work; where none is kept, none is made."""
+    keys = stage.store.keys
+    keys.rotate("operator")
+    assert list(keys.link_secrets()) == []
+    first = keys.make_link_secret()
+    keys.rotate("operator")
+    second = keys.make_link_secret()
+    assert list(keys.link_secrets()) == [second, first]
+
+
+def test_many_first_letters_share_one_secret(shared_stage: Stage) -> None:
+    """Workers that start together sign with the same."""
+    with ThreadPoolExecutor(6) as pool:
+        made = list(pool.map(lambda _: shared_stage.store.keys.make_link_secret(), range(6)))
+    assert len(set(made)) == 1

@@ -52,6 +52,7 @@ HEADERS = [
     "Reply-To",
     "List-Unsubscribe",
     "List-Unsubscribe-Post",
+    "List-Id",
     "X-Sendonce-Job",
     "MIME-Version",
     "Content-Type",
@@ -400,3 +401,31 @@ def test_a_plain_letter_is_one_part() -> None:
     assert text == "Здравствуйте, Иван!\nx\n.\nFrom here on: x" + TEXT_FOOTER
     assert not message.defects
     assert b"\n." not in raw
+
+
+@pytest.mark.parametrize(
+    ("sender", "list_id"),
+    [
+        ("news@example.com", "news.example.com"),
+        ("The.News+May@Example.COM", "the-news-may.example.com"),
+        ("n@почта.рф", "n.xn--80a1acny.xn--p1ai"),
+    ],
+)
+def test_the_list_has_a_name_that_does_not_change(sender: str, list_id: str) -> None:
+    """RFC 2919: mail programs sort by it."""
+    compiled = compile_letter(LETTER, replace(SETTINGS, from_address=sender), "mailout-1")
+    message = email.message_from_bytes(compiled.build(JOB, "a@example.org", {"note": "x"}, DATE))
+    assert message["List-Id"] == f"<{list_id}>"
+
+
+def test_gmail_can_count_complaints_of_a_mailout() -> None:
+    """Four fields; the last is the sender's, the same for every mailout. SES writes its own header."""
+    seen = []
+    for mailout in ("mailout-1", "mailout-2"):
+        compiled = compile_letter(LETTER, replace(SETTINGS, feedback_id=True), mailout)
+        message = email.message_from_bytes(compiled.build(JOB, "a@example.org", {"note": "x"}, DATE))
+        seen.append(message["Feedback-ID"].split(":"))
+    first, second = seen
+    assert (len(first), first[1:], first[0] != second[0]) == (4, second[1:], True)
+    assert 5 <= len(first[3]) <= 15
+    assert "Feedback-ID" not in email.message_from_bytes(build())

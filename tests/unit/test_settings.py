@@ -134,7 +134,7 @@ WRONG = {
         "news@",
         "a@b@c",
         "a b@c",
-        "News <n@e.com>",
+        "News <n@e.com",
         "a@b\r\nBcc: c@d",
         "a@b,c@d",
     ],
@@ -379,3 +379,29 @@ def test_what_is_shown_can_be_set_again() -> None:
     ours = load(TEST_EMAILS="a@b.c,d@e.f", IN_DOUBT_QUIET_SECONDS="0.5", SMTP_HOST="localhost", PORT="81")
     shown = {it.name: it.value_shown for it in ours.describe() if not it.secret and it.name != "NO_COLOR"}
     assert load(**shown) == ours
+
+
+@pytest.mark.parametrize("variable", ["SES_FROM_EMAIL", "SMTP_FROM_EMAIL"])
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("news@example.com", ""),
+        ("The Bakery <news@example.com>", "The Bakery"),
+        ('"The Bakery, Riga" <news@example.com>', "The Bakery, Riga"),
+        ("  Пекарня   «Колос»  < news@example.com > ", "Пекарня «Колос»"),
+        ("<news@example.com>", ""),
+    ],
+)
+def test_a_sender_may_have_a_name(variable: str, written: str, name: str) -> None:
+    """The address is the sender, the name stands beside it; SES_FROM_NAME comes before it."""
+    more = {"SMTP_HOST": "mail.example.com"} if variable.startswith("SMTP") else {}
+    ours = load(**{variable: written, **more})
+    assert (ours.sender, ours.sender_name) == ("news@example.com", name)
+    assert load(SES_FROM_NAME="Other", **{variable: written, **more}).sender_name == "Other"
+
+
+@pytest.mark.parametrize(
+    "written", ["The Bakery", "a@b <c@d.example>", "x <>", "a <b@c.example> d", "<<a@b.example>>"]
+)
+def test_a_sender_that_is_none(written: str) -> None:
+    assert "SES_FROM_EMAIL is" in problem(SES_FROM_EMAIL=written)

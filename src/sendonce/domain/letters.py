@@ -39,6 +39,7 @@ class MessageSettings:
     ``footer_address`` is the sender's postal address, which anti-spam laws want in every letter.
     ``base_url`` is where recipients reach us: the unsubscribe link begins with it.
     ``language`` is that of the footer, "ru" or "en"; None takes it from the subject.
+    ``feedback_id`` adds the header by which Gmail counts complaints of a mailout.
     """
 
     from_address: str
@@ -49,6 +50,7 @@ class MessageSettings:
     message_id_domain: str
     unsubscribe_secret: bytes = field(repr=False)
     language: str | None = None
+    feedback_id: bool = False
 
 
 def language_of(text: str) -> str:

@@ -125,7 +125,7 @@ def compile_letter(letter: Letter, settings: MessageSettings, mailout_id: str) -
     footer = _footer(letter, settings)
     boundary = "=_" + sha256(mailout_id.encode()).hexdigest()[:24]
     assembly = _Assembly()
-    assembly.headers(_headers(letter, settings))
+    assembly.headers(_headers(letter, settings, mailout_id))
     if letter.text_only:
         assembly.body_part("plain", _text_parts(letter, footer), _text_value)
         return assembly.finish(subject, settings.unsubscribe_secret)
@@ -142,7 +142,7 @@ def compile_letter(letter: Letter, settings: MessageSettings, mailout_id: str) -
 # --- the parts of a message, in their order -----------------------------------------------------
 
 
-def _headers(letter: Letter, settings: MessageSettings) -> list[_Part]:
+def _headers(letter: Letter, settings: MessageSettings, mailout_id: str) -> list[_Part]:
     if not _MESSAGE_ID_DOMAIN.fullmatch(settings.message_id_domain):
         raise BadInput(f"message_id_domain: {settings.message_id_domain!r} is not a host name.")
     name = letter.from_name or settings.from_name
@@ -155,9 +155,25 @@ def _headers(letter: Letter, settings: MessageSettings) -> list[_Part]:
         parts.append(f"Reply-To: {_mailbox(reply_to, None, 'reply_to').decode('ascii')}\r\n")
     # RFC 8058: one POST unsubscribes, without a page to confirm.
     parts += [f"List-Unsubscribe: <{unsubscribe_prefix(settings.base_url)}", _Gap.TOKEN, ">\r\n"]
-    parts += ["List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n"]
+    parts += ["List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n", f"List-Id: <{_list_id(settings)}>\r\n"]
+    if settings.feedback_id:
+        parts += [f"Feedback-ID: {_feedback_id(settings, mailout_id)}\r\n"]
     parts += ["X-Sendonce-Job: ", _Gap.JOB, "\r\nMIME-Version: 1.0\r\n"]
     return parts
+
+
+def _list_id(settings: MessageSettings) -> str:
+    """RFC 2919: a name that never changes, under a domain that is ours: ``news.example.com``."""
+    local, _, domain = parse_address(settings.from_address).text.rpartition("@")
+    label = re.sub("[^A-Za-z0-9]+", "-", local).strip("-").lower() or "list"
+    return f"{label}.{domain.lower()}"
+
+
+def _feedback_id(settings: MessageSettings, mailout_id: str) -> str:
+    """Gmail's feedback loop: the mailout, the list, the kind, and a sender id of 5 to 15 characters."""
+    mailout = sha256(mailout_id.encode()).hexdigest()[:12]
+    sender = sha256(settings.message_id_domain.lower().encode()).hexdigest()[:12]
+    return f"{mailout}:{_list_id(settings)[:60]}:mailout:{sender}"
 
 
 def _footer(letter: Letter, settings: MessageSettings) -> Footer:

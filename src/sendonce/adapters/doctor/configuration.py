@@ -109,12 +109,8 @@ def _footer(given: Configuration) -> Check:
 def _unsubscribe_secret(given: Configuration) -> Check:
     name = "settings.unsubscribe-secret"
     length = len(given.unsubscribe_secret)
-    fix = f"Set UNSUBSCRIBE_SECRET and keep it: links in letters work as long as it is known. {_MAKE_ONE}"
-    if not length and given.transport == "maildir":
-        what = "UNSUBSCRIBE_SECRET is not set: links are signed with a built-in secret that everybody knows."
-        return warning(name, what, f"Fine for letters that stay in a maildir. Before others leave: {fix}")
     if not length:
-        return stop(name, "UNSUBSCRIBE_SECRET is not set: unsubscribe links cannot be signed.", fix)
+        return ok(name, "Unsubscribe links are signed with a secret that the database keeps.")
     if length < SHORT_SECRET:
         what = f"UNSUBSCRIBE_SECRET has {length} characters: who guesses it can unsubscribe anybody."
         return stop(name, what, f"Set a longer one before the first letter leaves. {_MAKE_ONE}")

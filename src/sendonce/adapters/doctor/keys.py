@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from sendonce.adapters.doctor.machine import StoreDoor
 from sendonce.adapters.doctor.waiting import in_own_thread
 from sendonce.domain.checks import Check, listed, ok, stop
+from sendonce.ports import Store
 
 
 class KeysProbe:
-    """``known`` are the fingerprints of the secrets in the settings, former ones included."""
+    """``known`` finds the fingerprints of all secrets in the settings and in the store."""
 
     name = "keys.unsubscribe"
 
-    def __init__(self, door: StoreDoor, known: Collection[str]) -> None:
+    def __init__(self, door: StoreDoor, known: Callable[[Store], Collection[str]]) -> None:
         self._door = door
         self._known = known
 
@@ -23,7 +24,8 @@ class KeysProbe:
         if store is None:
             return []
         used = await in_own_thread(store.keys.used)
-        lost = [fingerprint for fingerprint in used if fingerprint not in self._known]
+        known = await in_own_thread(lambda: self._known(store))
+        lost = [fingerprint for fingerprint in used if fingerprint not in known]
         if lost:
             return [
                 stop(

@@ -86,7 +86,7 @@ def _start(settings: Settings, store: SqlStore, order: StartOrder, *, ask: bool)
     from sendonce.flows.start_mailout import start_mailout
 
     def run(order: StartOrder) -> StartReport:
-        return start_mailout(store, lambda: wiring.message_settings(settings), order)
+        return start_mailout(store, lambda: wiring.message_settings(settings, store), order)
 
     if ask and not order.dry_run:
         trial = run(replace(order, dry_run=True))
@@ -131,7 +131,7 @@ def send_test(mailout_id: MailoutId, json: JsonFlag = False) -> None:
         mailout = find_mailout(store, mailout_id)
         wiring.require_for_work(settings, store)
         order = StartOrder(mailout.id, mailout.tenant_id, test_emails=settings.test_emails)
-        report = start_mailout(store, lambda: wiring.message_settings(settings), order)
+        report = start_mailout(store, lambda: wiring.message_settings(settings, store), order)
         run_until_mailout_ends(settings, store, report.mailout.id, silent=json)
         print_status(settings, store, report.mailout.id, json)
         fail_unless_sent(settings, store, report.mailout.id)

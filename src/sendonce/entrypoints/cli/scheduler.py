@@ -58,7 +58,7 @@ class Housekeeper:
             store,
             planner=f"scheduler-{uuid.uuid4()}",
             pause=lambda: self._leaving.wait(0.005),
-            start_due=DueStarter(store, lambda: wiring.message_settings(settings)).run,
+            start_due=DueStarter(store, lambda: wiring.message_settings(settings, store)).run,
         )
 
     async def run(self, chores: list[Chore]) -> None:

@@ -62,7 +62,7 @@ class MailoutEndpoints:
         shown = letter_of(press.page, notion_names(settings)[0])
         event = PageEvent(press.event_id) if press.event_id else None
         wish = PageWish("notion", press.page_id, event, shown.is_test)
-        letters = partial(message_settings, settings)
+        letters = partial(message_settings, settings, self._service.store)
         done = obey_page(service.store, letters, service.tenant_id, settings.test_emails, wish)
         if done.started:
             service.nudge()
@@ -102,7 +102,7 @@ class MailoutEndpoints:
         page = self._page_in(wish.mailout_id)
         if page is None or store.mailouts.of_page(tenant_id, "notion", page) is not None:
             return _told(self._start(wish))
-        planned = try_unread_page(store, lambda: message_settings(settings), tenant_id)
+        planned = try_unread_page(store, lambda: message_settings(settings, self._service.store), tenant_id)
         return {"mailout_id": page, "name": page, "planned": planned}
 
     def _start(self, wish: _Wish) -> StartReport:
@@ -113,7 +113,9 @@ class MailoutEndpoints:
             dry_run=wish.dry_run,
             test_emails=settings.test_emails if wish.is_test else None,
         )
-        return start_mailout(self._service.store, lambda: message_settings(settings), order)
+        return start_mailout(
+            self._service.store, lambda: message_settings(settings, self._service.store), order
+        )
 
     def _mailout_of(self, name: str) -> str:
         """Our own id, or that of a page's mailout, which is made when the page is first named."""

@@ -78,7 +78,7 @@ class NotionWebhookEndpoint:
 
     def _obey(self, wish: PageWish) -> bool:
         service, settings = self._service, self._service.settings
-        letters = partial(message_settings, settings)
+        letters = partial(message_settings, settings, service.store)
         return obey_page(service.store, letters, service.tenant_id, settings.test_emails, wish).started
 
     @cached_property

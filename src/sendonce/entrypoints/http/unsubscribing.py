@@ -11,15 +11,14 @@ from collections.abc import Callable
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sendonce.domain.tokens import read_token_of_any
 from sendonce.entrypoints.http import pages
 from sendonce.entrypoints.http.answers import answer
 from sendonce.entrypoints.http.bodies import read_body
+from sendonce.entrypoints.http.links import LinkReader
 from sendonce.entrypoints.http.service import Service
 from sendonce.errors import Unavailable
 from sendonce.flows.unsubscribe import Recipient, look_up, undo_unsubscribe, unsubscribe
 from sendonce.ports import Store
-from sendonce.wiring import known_unsubscribe_secrets
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +31,7 @@ _Page = Callable[[pages.Visit], str]
 class UnsubscribeEndpoints:
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._secrets = known_unsubscribe_secrets(service.settings)
+        self._links = LinkReader(service)
         self._senders: dict[str, str] = {}
 
     async def leave(self, request: Request) -> Response:
@@ -54,9 +53,9 @@ class UnsubscribeEndpoints:
     async def _carry_out(self, request: Request, flow: _Flow, page: _Page) -> Response:
         language = self._language(request)
         token = request.query_params.get("token", "")
-        job_id = read_token_of_any(token, self._secrets)
         found = None
         try:
+            job_id = await self._links.job_of(token)
             if job_id is not None:
                 found = await self._service.in_writer(self._visited, flow, job_id)
         except Unavailable as exc:
@@ -81,7 +80,9 @@ class UnsubscribeEndpoints:
             if len(self._senders) >= _MOST_SENDERS:
                 self._senders.clear()
             letter = self._service.store.mailouts.letter(mailout_id)
-            self._senders[mailout_id] = letter.from_name or settings.sender.rpartition("@")[2]
+            self._senders[mailout_id] = (
+                letter.from_name or settings.sender_name or settings.sender.rpartition("@")[2]
+            )
         return self._senders[mailout_id]
 
     def _language(self, request: Request) -> str:

@@ -15,10 +15,13 @@ class MemoryKeys:
     def __init__(self, state: State) -> None:
         self._state = state
         self._used: list[str] = []
+        self._link_secrets: list[bytes] = []
 
     def rotate(self, actor: str) -> int:
         state, link = self._state, os.urandom(LINK_LENGTH)
         with state.transaction():
+            if self._link_secrets:
+                self._link_secrets.insert(0, os.urandom(LINK_LENGTH))
             state.pepper += link
             state.suppressions = {
                 (rekeyed(key, link), scope): replace(denial, key=rekeyed(key, link))
@@ -39,6 +42,15 @@ class MemoryKeys:
             state.audit = [(who, what, rekeyed_name(name, link)) for who, what, name in state.audit]
             state.audit.append((actor, "rotate keys", "pepper"))
             return len(state.suppressions)
+
+    def link_secrets(self) -> Sequence[bytes]:
+        return tuple(self._link_secrets)
+
+    def make_link_secret(self) -> bytes:
+        with self._state.transaction():
+            if not self._link_secrets:
+                self._link_secrets.append(os.urandom(LINK_LENGTH))
+            return self._link_secrets[0]
 
     def note_used(self, fingerprint: str) -> None:
         if fingerprint not in self._used:

@@ -14,6 +14,7 @@ from sqlalchemy.engine import Connection
 from sendonce.adapters.stores.schema import (
     audit_log,
     delivery_events,
+    excluded_recipients,
     ledger,
     message_jobs,
     subscribers,
@@ -26,7 +27,12 @@ from sendonce.domain.peppers import KEY_LENGTH, LINK_LENGTH, rekeyed
 from sendonce.domain.privacy import ERASED
 
 USED, FORGOTTEN = "unsubscribe key used", "unsubscribe key forgotten"
-_KEYS = (suppressions.c.key, subscribers.c.suppression_key, message_jobs.c.suppression_key)
+_KEYS = (
+    suppressions.c.key,
+    subscribers.c.suppression_key,
+    message_jobs.c.suppression_key,
+    excluded_recipients.c.suppression_key,
+)
 _NAMES = (
     message_jobs.c.recipient,
     message_jobs.c.recipient_key,
@@ -51,6 +57,9 @@ class SqlKeys:
             for column in _NAMES:
                 _rename(tx, column, self._rekeyed(sa.func.substr(column, len(ERASED) + 1), link))
             tx.execute(ledger.update().values(pepper=pepper))
+            kept = tx.execute(sa.select(ledger.c.link_secrets)).scalar_one()
+            if kept:
+                tx.execute(ledger.update().values(link_secrets=kept + os.urandom(LINK_LENGTH)))
             count = tx.execute(sa.select(sa.func.count()).select_from(suppressions)).scalar_one()
             links = len(pepper) // LINK_LENGTH
             insert_audit(tx, self._db.now(tx), actor, "rotate keys", "pepper", {"links": links})
@@ -64,6 +73,18 @@ class SqlKeys:
         return sa.func.encode(sa.func.substr(whole, 1, KEY_LENGTH), "hex")
 
     # -- the secrets of unsubscribe links -----------------------------------------------------
+
+    def link_secrets(self) -> Sequence[bytes]:
+        with self._db.reading() as tx:
+            kept = tx.execute(sa.select(ledger.c.link_secrets)).scalar_one()
+        return _newest_first(kept or b"")
+
+    def make_link_secret(self) -> bytes:
+        with self._db.writing() as tx:
+            # The condition is looked at under the row's lock: the second of two callers changes nothing.
+            first = ledger.update().where(ledger.c.link_secrets.is_(None))
+            tx.execute(first.values(link_secrets=os.urandom(LINK_LENGTH)))
+            return _newest_first(tx.execute(sa.select(ledger.c.link_secrets)).scalar_one())[0]
 
     def note_used(self, fingerprint: str) -> None:
         if fingerprint not in self.used():
@@ -80,6 +101,10 @@ class SqlKeys:
             if known:
                 insert_audit(tx, self._db.now(tx), actor, FORGOTTEN, fingerprint, {})
             return known
+
+
+def _newest_first(kept: bytes) -> list[bytes]:
+    return [kept[end - LINK_LENGTH : end] for end in range(len(kept), 0, -LINK_LENGTH)]
 
 
 def _used(tx: Connection) -> list[str]:
