@@ -197,7 +197,7 @@ class Mailouts(Protocol):
     def make_ready(self, mailout_id: str) -> bool:
         """draft → ready; False when it is no draft."""
 
-    def start(self, mailout_id: str, event: PageEvent | None = None) -> bool:
+    def start(self, mailout_id: str, event: PageEvent | None = None, *, forced: bool = False) -> bool:
         """ready → sending, atomically; False when somebody else did it or it is not ready.
 
         With ``event`` also False when that is no news (``PageEvent.is_news_to``); else it is remembered.

@@ -318,12 +318,14 @@ def make_notion_chores(settings: Settings, store: Store) -> list[Chore]:
     from sendonce.adapters.notion.reports import NotionReports
     from sendonce.adapters.sources.notion import NotionLetters
     from sendonce.flows.prepare_mailouts import Preparer
+    from sendonce.wiring_sender_check import PATIENTLY, ProviderCheck
 
     client = notion_client(settings)
     letters, errors = notion_names(settings)
     source = NotionLetters(client, store.assets, settings.app_base_url, settings.notion_letters_id, letters)
+    check = ProviderCheck(settings, PATIENTLY)
     preparer = Preparer(
-        store, {"notion": source}, lambda: message_settings(settings, store), settings.test_emails
+        store, {"notion": source}, lambda: message_settings(settings, store), settings.test_emails, check
     )
     chores: list[Chore] = [(0.5, preparer.run)]
     if settings.notion_letters_id:
