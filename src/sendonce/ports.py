@@ -7,16 +7,17 @@ Every store method is one transaction and raises ``Unavailable`` when the databa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from enum import Enum
 from typing import Any, Protocol
 
 from sendonce.domain.addresses import Address
-from sendonce.domain.event_route import RouteWatch
-from sendonce.domain.events import DeliveryEvent, EventKind, EventVerdict
-from sendonce.domain.jobs import BEFORE_ALL, Books, ClaimRequest, Doubt, Job, JobState, Settlement, Turn
+from sendonce.domain.doubts import Doubt, Surroundings
+from sendonce.domain.event_route import Listening
+from sendonce.domain.events import DeliveryEvent, EventKind, EventVerdict, UnreadableEvent
+from sendonce.domain.jobs import BEFORE_ALL, Books, ClaimRequest, Job, JobState, Settlement, Turn
 from sendonce.domain.letters import Letter
 from sendonce.domain.mailouts import (
     FetchedLetter,
@@ -32,7 +33,7 @@ from sendonce.domain.people_columns import PeopleColumns
 from sendonce.domain.privacy import Erasure, PersonFile
 from sendonce.domain.reports import RecipientOutcome
 from sendonce.domain.senders import HoldOrder, SenderHold
-from sendonce.domain.subscribers import Addition, ImportCounts, NewSubscriber, Subscriber, SubscriberStatus
+from sendonce.domain.subscribers import ImportCounts, NewSubscriber, Subscriber, SubscriberStatus
 from sendonce.domain.suppressions import Suppression, SuppressionReason
 from sendonce.domain.workers import LedgerIdentity, Pulse, WorkerRecord, WorkerStatus
 
@@ -88,8 +89,24 @@ class Ledger(Protocol):
     def fence(self, transport: str, claimed_before: datetime, proof: str) -> int:
         """sending → in_doubt, with a death proof, for what was claimed (and signed) before a time."""
 
-    def doubts(self, transport: str, limit: int, *, after: str = BEFORE_ALL) -> Sequence[Doubt]:
-        """Jobs in doubt with a death proof, in the order of their ids, from behind ``after`` on."""
+    def doubts(
+        self,
+        limit: int,
+        *,
+        after: str = BEFORE_ALL,
+        transport: str | None = None,
+        mailout_id: str | None = None,
+    ) -> Sequence[Doubt]:
+        """Jobs in doubt, in the order of their ids, from behind ``after`` on.
+
+        With ``transport`` only those that its workers claimed and that have a death proof.
+        """
+
+    def surroundings(self, doubt: Doubt) -> Surroundings:
+        """What was accepted around a doubt that has a claim and a death proof.
+
+        Reads a bounded number of rows. What was not found in them counts against absence.
+        """
 
     def prove_absence(self, refs: Sequence[JobRef], proof: str) -> int:
         """in_doubt → scheduled (or skipped, if cancelled) where the death proof is there too."""
@@ -159,25 +176,34 @@ class Jobs(Protocol):
 class Canaries(Protocol):
     """Letters to the provider's own test mailbox, sent to see that the event route works."""
 
-    def launch(self, canary_id: str) -> None: ...
+    def launch(self, canary_id: str, route: str) -> None: ...
 
     def accepted(self, canary_id: str, message_id: str) -> None: ...
 
-    def last(self) -> tuple[datetime, bool] | None:
-        """When the newest accepted canary was launched, and whether its event came back."""
-
-    def returned_since(self, moment: datetime) -> bool:
-        """Whether a canary launched after ``moment`` has its event back."""
+    def last(self, route: str) -> tuple[datetime, bool] | None:
+        """When the newest accepted canary of a route was launched, and whether its event came back."""
 
 
 class EventRoute(Protocol):
     """Who receives the provider's events, and since when."""
 
-    def attend(self, receiver: str, *, durable: bool) -> None:
-        """The receiver takes events now. After a silence it counts as one that begins anew."""
+    def attend(self, receiver: str, *, durable: bool, anew: bool = False) -> None:
+        """The receiver takes events now. After too long a silence, or ``anew``, it begins a new row."""
 
-    def watch(self) -> RouteWatch | None:
-        """How long events have been received without a break; None if nobody receives them."""
+    def leave(self, receiver: str) -> None:
+        """The receiver signs off: it lost nothing, and takes no more events."""
+
+    def listening(self) -> Listening:
+        """The notes of all receivers, of the last days."""
+
+    def subscribed(self, topic: str) -> None:
+        """The topic delivers to us: its subscription was confirmed, or a message of it came."""
+
+    def unsubscribed(self, topic: str) -> None:
+        """The topic told that it delivers no more."""
+
+    def is_subscribed(self, topics: Collection[str]) -> bool:
+        """Whether one of these topics delivers to us."""
 
 
 class Mailouts(Protocol):
@@ -197,7 +223,7 @@ class Mailouts(Protocol):
     def make_ready(self, mailout_id: str) -> bool:
         """draft → ready; False when it is no draft."""
 
-    def start(self, mailout_id: str, event: PageEvent | None = None, *, forced: bool = False) -> bool:
+    def start(self, mailout_id: str, event: PageEvent | None = None) -> bool:
         """ready → sending, atomically; False when somebody else did it or it is not ready.
 
         With ``event`` also False when that is no news (``PageEvent.is_news_to``); else it is remembered.
@@ -285,9 +311,6 @@ class Subscribers(Protocol):
         says; nobody is taken up. A dry run counts what it would do and changes nothing.
         """
 
-    def add(self, tenant_id: str, person: NewSubscriber, actor: str) -> Addition:
-        """Add one person, or note a name and a consent; in the audit log. What is refused changes nothing."""
-
     def all(
         self, tenant_id: str, *, status: SubscriberStatus | None = None, after: str = "", limit: int = 1000
     ) -> Sequence[Subscriber]: ...
@@ -368,6 +391,14 @@ class Keys(Protocol):
 class Events(Protocol):
     def record(self, event: DeliveryEvent) -> EventVerdict:
         """Keep the event and apply its effect in one transaction; the second copy changes nothing."""
+
+    def keep_unreadable(self, event: UnreadableEvent) -> bool:
+        """Keep a genuine message that cannot be read, of which the newest thousand stay; False for a copy."""
+
+    def unreadable(self, limit: int = 100) -> Sequence[UnreadableEvent]:
+        """The newest first."""
+
+    def count_unreadable(self) -> int: ...
 
     def all(self, *, job_id: str | None = None, limit: int = 100) -> Sequence[DeliveryEvent]: ...
 
@@ -510,6 +541,8 @@ class Meter(Protocol):
     def count_outcome(self, transport: str, outcome: Outcome) -> None: ...
 
     def count_event(self, kind: EventKind, verdict: EventVerdict) -> None: ...
+
+    def count_unreadable(self) -> None: ...
 
 
 class Feed(Protocol):

@@ -96,9 +96,6 @@ class Settings:
     in_doubt_quiet_seconds: float = setting("sending", kinds.seconds(zero=True), 1800.0,
         "How long after a proven death no evidence must have come before a letter in doubt may count as "
         "not taken.")
-    sns_retry_seconds: float = setting("sending", kinds.seconds(zero=True), 40.0,
-        "For how long SNS keeps trying to bring an event to your HTTPS endpoint, as the delivery policy of "
-        "its subscription says. After a longer break in receiving, doubt waits for you: events may be lost.")
     doubt_canary: bool = setting("sending", kinds.flag, True,
         "May one letter go to Amazon's mailbox simulator to see that the event route works, before doubt "
         "is settled by absence.")

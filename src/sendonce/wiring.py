@@ -185,12 +185,12 @@ def make_worker(settings: Settings, store: Store, meter: Meter, name: str = "") 
         rate_limit=settings.rate_limit_per_sec,
         rate_key=_rate_key(settings),
         sender_key=str(sender_key(settings)),
+        route=_route(settings),
         connections=settings.concurrency,
         batch_size=settings.batch_size,
         retry=RetryPolicy(settings.max_tries, settings.retry_base_seconds, settings.retry_max_seconds),
         doubts=DoubtPolicy(
-            quiet=timedelta(seconds=settings.in_doubt_quiet_seconds),
-            push_patience=timedelta(seconds=settings.sns_retry_seconds),
+            quiet=doubt_quiet(settings),
             signature_window=timedelta(seconds=settings.ses_signature_window_seconds),
             canary_sender=settings.sender if settings.doubt_canary else None,
         ),
@@ -207,6 +207,17 @@ def make_worker(settings: Settings, store: Store, meter: Meter, name: str = "") 
         chores=make_chores(settings, store),
         puller=make_event_puller(settings, store, meter),
     )
+
+
+def doubt_quiet(settings: Settings) -> timedelta:
+    return timedelta(seconds=settings.in_doubt_quiet_seconds)
+
+
+def _route(settings: Settings) -> str:
+    """The way of the letters and of their events: what proves that one works says nothing of another."""
+    if settings.transport == "ses":
+        return f"{_rate_key(settings)}/{settings.ses_configuration_set}"
+    return _rate_key(settings)
 
 
 def _rate_key(settings: Settings) -> str:
@@ -318,14 +329,12 @@ def make_notion_chores(settings: Settings, store: Store) -> list[Chore]:
     from sendonce.adapters.notion.reports import NotionReports
     from sendonce.adapters.sources.notion import NotionLetters
     from sendonce.flows.prepare_mailouts import Preparer
-    from sendonce.wiring_sender_check import PATIENTLY, ProviderCheck
 
     client = notion_client(settings)
     letters, errors = notion_names(settings)
     source = NotionLetters(client, store.assets, settings.app_base_url, settings.notion_letters_id, letters)
-    check = ProviderCheck(settings, PATIENTLY)
     preparer = Preparer(
-        store, {"notion": source}, lambda: message_settings(settings, store), settings.test_emails, check
+        store, {"notion": source}, lambda: message_settings(settings, store), settings.test_emails
     )
     chores: list[Chore] = [(0.5, preparer.run)]
     if settings.notion_letters_id:

@@ -28,6 +28,7 @@ def make_event_puller(settings: Settings, store: Store, meter: Meter) -> EventPu
         return None
     from sendonce.adapters.events.sns_subscriptions import confirm_subscription
     from sendonce.adapters.events.sqs import SnsEnvelopes
+    from sendonce.flows.listen import Listener
     from sendonce.flows.pull_events import EventPuller
 
     def confirm(message: SnsMessage) -> None:
@@ -38,4 +39,5 @@ def make_event_puller(settings: Settings, store: Store, meter: Meter) -> EventPu
             raise Unavailable(str(exc)) from exc
 
     envelopes = SnsEnvelopes(wiring.sns_verifier(settings), confirm)
-    return EventPuller(event_queue(settings), envelopes, store.events, store.event_route, meter)
+    listener = Listener(store.event_route, settings.sns_allowed_topic_arns, durable=True)
+    return EventPuller(event_queue(settings), envelopes, store.events, listener, meter)

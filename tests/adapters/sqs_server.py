@@ -18,7 +18,12 @@ ACCESS_KEY, SECRET_KEY = "AKIAEXAMPLE", "an-aws-secret"
 
 
 class SqsServer:
-    """Waits for messages, hides what it hands out until ``reappear``, deletes by the latest receipt."""
+    """Waits for messages, hides what it hands out until ``reappear``, deletes by the latest receipt.
+
+    It may behave as badly as Amazon's: ``batch`` hands out fewer messages than wait, ``blind`` polls find
+    nothing although messages wait, ``copies`` hands a message out again after its deletion, ``backwards``
+    hands out the newest first, and what is put with ``delayed`` is not to be had until ``reappear``.
+    """
 
     def __init__(self, region: str = "eu-central-1") -> None:
         self._region = region
@@ -26,6 +31,11 @@ class SqsServer:
         self._changed = threading.Condition()
         self._visible: dict[str, str] = {}  # message id -> body
         self._in_flight: dict[str, tuple[str, str]] = {}  # receipt -> message id, body
+        self._delayed: dict[str, str] = {}
+        self.batch = 10
+        self.blind = 0
+        self.copies = 0
+        self.backwards = False
         self.calls: list[str] = []
         self.refuse: dict[str, tuple[int, dict[str, Any]]] = {}
         self.waiting = threading.Event()  # somebody waits for messages
@@ -72,16 +82,25 @@ class SqsServer:
 
     # -- the test's side ----------------------------------------------------------------------
 
-    def put(self, *bodies: str | dict[str, Any]) -> None:
+    def put(self, *bodies: str | dict[str, Any], delayed: bool = False) -> None:
         with self._changed:
             for body in bodies:
                 text = body if isinstance(body, str) else json.dumps(body)
-                self._visible[f"message-{next(self._numbers)}"] = text
+                where = self._delayed if delayed else self._visible
+                where[f"message-{next(self._numbers)}"] = text
             self._changed.notify_all()
 
-    def reappear(self) -> None:
-        """The visibility timeout is over."""
+    def take(self) -> None:
+        """Another reader gets all that is visible."""
         with self._changed:
+            for message_id in list(self._visible):
+                self._hand_out(message_id)
+
+    def reappear(self) -> None:
+        """The visibility timeout and the delays are over."""
+        with self._changed:
+            self._visible |= self._delayed
+            self._delayed.clear()
             for message_id, body in self._in_flight.values():
                 self._visible[message_id] = body
             self._in_flight.clear()
@@ -90,7 +109,7 @@ class SqsServer:
     @property
     def left(self) -> int:
         """Messages that nobody has deleted."""
-        return len(self._visible) + len(self._in_flight)
+        return len(self._visible) + len(self._in_flight) + len(self._delayed)
 
     # -- the wire's side ----------------------------------------------------------------------
 
@@ -131,19 +150,28 @@ class SqsServer:
         with self._changed:
             self.waiting.set()
             self._changed.wait_for(lambda: self._visible or self._ended, request["WaitTimeSeconds"])
-            handed = list(self._visible.items())[: request["MaxNumberOfMessages"]]
-            messages = []
-            for message_id, body in handed:
-                receipt = f"receipt-{next(self._numbers)}"
-                self._in_flight[receipt] = (message_id, self._visible.pop(message_id))
-                messages.append({"MessageId": message_id, "ReceiptHandle": receipt, "Body": body})
+            if self.blind:
+                self.blind -= 1
+                return {}
+            found = sorted(self._visible, key=_number, reverse=self.backwards)
+            handed = found[: min(request["MaxNumberOfMessages"], self.batch)]
+            messages = [self._hand_out(message_id) for message_id in handed]
         return {"Messages": messages} if messages else {}
+
+    def _hand_out(self, message_id: str) -> dict[str, str]:
+        receipt, body = f"receipt-{next(self._numbers)}", self._visible.pop(message_id)
+        self._in_flight[receipt] = (message_id, body)
+        return {"MessageId": message_id, "ReceiptHandle": receipt, "Body": body}
 
     def _delete(self, request: dict[str, Any]) -> dict[str, Any]:
         answer: dict[str, Any] = {"Successful": [], "Failed": []}
         with self._changed:
             for entry in request["Entries"]:
-                if self._in_flight.pop(entry["ReceiptHandle"], None) is None:
+                gone = self._in_flight.pop(entry["ReceiptHandle"], None)
+                if gone is not None and self.copies:
+                    self.copies -= 1
+                    self._visible[gone[0]] = gone[1]  # a server that was away did not hear of the deletion
+                if gone is None:
                     failure = {"Id": entry["Id"], "Code": "ReceiptHandleIsInvalid", "SenderFault": True}
                     answer["Failed"].append(failure)
                 else:
@@ -151,4 +179,14 @@ class SqsServer:
         return answer
 
     def _attributes(self, request: dict[str, Any]) -> dict[str, Any]:
-        return {"Attributes": dict.fromkeys(request["AttributeNames"], str(len(self._visible)))}
+        known = {
+            "ApproximateNumberOfMessages": self._visible,
+            "ApproximateNumberOfMessagesNotVisible": self._in_flight,
+            "ApproximateNumberOfMessagesDelayed": self._delayed,
+        }
+        with self._changed:
+            return {"Attributes": {name: str(len(known[name])) for name in request["AttributeNames"]}}
+
+
+def _number(message_id: str) -> int:
+    return int(message_id.rpartition("-")[2])

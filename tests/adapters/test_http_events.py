@@ -20,11 +20,13 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.x509.oid import NameOID
 
 from sendonce.adapters.events import sns
+from sendonce.domain.event_route import Coverage
 from sendonce.domain.jobs import ClaimedJob, JobState
 from sendonce.domain.subscribers import SubscriberStatus
 from sendonce.entrypoints.http.slow_lane import SlowLane
 from tests.adapters.http_server import ScriptedServer, Step, answer
 from tests.adapters.http_stage import BEARER, Answer, HttpStage, serving
+from tests.crash.world import until
 
 TOPIC = "arn:aws:sns:eu-central-1:123456789012:ses-events"
 CERTIFICATE = f"https://sns.eu-central-1.amazonaws.com/SimpleNotificationService-{'0af9' * 8}.pem"
@@ -129,6 +131,19 @@ def test_a_bounce_of_an_unknown_letter_still_suppresses(service: HttpStage) -> N
     assert kept.raw["bounce"]["feedbackId"] == "f-1"
 
 
+@pytest.mark.parametrize("name", ["Bounce", "Complaint"])
+def test_a_bounce_suppresses_only_whom_its_letter_was_addressed_to(service: HttpStage, name: str) -> None:
+    """The receiving server wrote the other address into its report; the letter never went there."""
+    service.stage.subscribe([0, 1])
+    named = [{"emailAddress": "user0001@example.com"}, {"emailAddress": "User0000@EXAMPLE.com"}]
+    part = {"timestamp": "2026-03-04T05:06:08.000Z", "feedbackId": "f-1"}
+    part |= {"bounceType": "Permanent", "bouncedRecipients": named, "complainedRecipients": named}
+    answer = _post(service, _signed(_event(name, "not-ours", **{name.lower(): part})))
+    assert (answer.status, answer.json) == (200, {"verdict": "unknown"})
+    assert service.stage.subscriber(0).status != SubscriberStatus.ACTIVE
+    assert service.stage.subscriber(1).status == SubscriberStatus.ACTIVE
+
+
 def test_a_second_copy_is_an_alarm(service: HttpStage, caplog: pytest.LogCaptureFixture) -> None:
     """Proof of an older attempt while a newer one was accepted is told at the level of errors."""
     service.stage.running()
@@ -166,6 +181,106 @@ def test_genuine_messages_are_never_asked_for_again(service: HttpStage, message:
     """What is of no interest or cannot be read is answered 200: a repeat would not help."""
     answer = _post(service, _signed(message))
     assert (answer.status, answer.json) == (200, {"verdict": verdict})
+
+
+def test_what_cannot_be_read_is_kept(service: HttpStage) -> None:
+    """Word for word, once, with its topic and the reason; counted; no job is touched."""
+    job = _sending_job(service)
+    message = _signed(_event("Teleport", job.id))
+    assert [_post(service, message).json["verdict"] for _ in range(2)] == ["unreadable"] * 2
+    (kept,) = service.store.events.unreadable()
+    assert (kept.event_id, kept.source) == (message["MessageId"], TOPIC)
+    assert kept.raw.decode() == message["Message"]
+    assert "Teleport" in kept.why
+    assert service.stage.state(job) == JobState.SENDING
+    metrics = service.ask("GET", "/metrics", headers=BEARER).text
+    assert "sendonce_unreadable_events_total 1.0" in metrics
+
+
+# -- listening -------------------------------------------------------------------------------------
+
+
+def _rows(service: HttpStage) -> int:
+    return len(service.store.event_route.listening().receivers)
+
+
+def test_who_was_never_told_anything_does_not_listen(service: HttpStage) -> None:
+    """That a process runs proves nothing: the topic may not be subscribed. Its first message tells."""
+    assert service.ask("GET", "/readyz").status == 200
+    assert _rows(service) == 0
+    assert _post(service, _signed(_event("Open"))).status == 200
+    assert _rows(service) == 1
+
+
+def test_a_confirmed_subscription_is_listened_to(sqlite_url: str, certificate: Path) -> None:
+    """From the confirmation on, also after a restart; until the topic says goodbye."""
+    environment = _environment(certificate)
+    with ScriptedServer([answer(200, CONFIRMED)]) as sns:
+        environment["AWS_ENDPOINT_URL_SNS"] = sns.url
+        with serving(sqlite_url, environment) as service:
+            assert _post(service, _signed("hello", "SubscriptionConfirmation")).status == 200
+            assert _rows(service) == 1
+    with serving(sqlite_url, environment) as service:
+        assert service.ask("GET", "/readyz").status == 200
+        until(lambda: _rows(service) == 2, 10, "it listens")
+        assert _post(service, _signed("bye", "UnsubscribeConfirmation")).status == 200
+    with serving(sqlite_url, environment) as service:
+        assert service.ask("GET", "/readyz").status == 200
+        assert _rows(service) == 2
+
+
+@pytest.fixture
+def listening(
+    sqlite_url: str, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[HttpStage, datetime]]:
+    """A service that listens, and notes it often, since the moment told."""
+    monkeypatch.setattr("sendonce.entrypoints.http.ses_events.ATTEND_EVERY", 0.02)
+    with serving(sqlite_url, _environment(certificate)) as service:
+        assert _post(service, _signed(_event("Open"))).status == 200
+        began = service.store.ledger.now()
+        assert not _broken(service, began)
+        yield service, began
+
+
+def _broken(service: HttpStage, since: datetime) -> bool:
+    listening = service.store.event_route.listening()
+    return listening.covers(since, listening.now) is Coverage.BROKEN
+
+
+def test_a_5xx_of_ours_begins_a_new_stretch(listening: tuple[HttpStage, datetime]) -> None:
+    """SNS may give up the event that met it; nothing that was claimed before is proven absent."""
+    service, began = listening
+    service.execute("ALTER TABLE delivery_events RENAME TO elsewhere")
+    assert _post(service, _signed(_event("Send", str(uuid4()), send={}))).status == 503
+    service.execute("ALTER TABLE elsewhere RENAME TO delivery_events")
+    until(lambda: _broken(service, began), 10, "the break is noted")
+    assert not _broken(service, service.store.ledger.now())
+
+
+def test_a_note_that_cannot_be_written_begins_a_new_stretch(
+    listening: tuple[HttpStage, datetime], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The database was away: so would have been the events of that time."""
+    service, began = listening
+    service.execute("ALTER TABLE event_receivers RENAME TO elsewhere")
+    until(lambda: "cannot be noted" in caplog.text, 10, "a note failed")
+    service.execute("ALTER TABLE elsewhere RENAME TO event_receivers")
+    until(lambda: _broken(service, began), 10, "the break is noted")
+
+
+def test_a_strangers_message_breaks_nothing(listening: tuple[HttpStage, datetime]) -> None:
+    """What is refused is no event of ours."""
+    service, began = listening
+    forged = _signed(_event("Open")) | {"Message": _event("Send")}
+    refused = [service.ask("POST", "/ses-events", b"{}").status, _post(service, forged).status]
+    assert refused == [400, 403]
+    noted = service.store.ledger.now()
+    until(lambda: _seen(service) > noted, 10, "the next note is written")
+    assert not _broken(service, began)
+
+
+def _seen(service: HttpStage) -> datetime:
+    return max(row.seen for row in service.store.event_route.listening().receivers)
 
 
 def test_a_failing_database_makes_sns_try_again(service: HttpStage) -> None:

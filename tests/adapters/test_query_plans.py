@@ -26,7 +26,7 @@ def claim_twice(store: SqlStore) -> None:
 ASKED_OFTEN: dict[str, Callable[[SqlStore], object]] = {
     "what one worker has": lambda store: store.ledger.sending_of("w"),
     "the oldest claim": lambda store: store.ledger.oldest_claim(),
-    "doubts": lambda store: store.ledger.doubts("ses", 100),
+    "doubts": lambda store: store.ledger.doubts(100, transport="ses"),
     "when the next is due": lambda store: store.jobs.oldest_due(),
     "whether a mailout is over": lambda store: store.mailouts.complete("m"),
     "a claim made twice": lambda store: claim_twice(store),

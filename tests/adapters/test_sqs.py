@@ -29,6 +29,7 @@ from sendonce.domain.checks import Verdict
 from sendonce.domain.events import DeliveryEvent, EventVerdict
 from sendonce.domain.jobs import JobState
 from sendonce.errors import BadInput, Unavailable
+from sendonce.flows.listen import Listener
 from sendonce.flows.pull_events import EventPuller
 from sendonce.ports import Events
 from sendonce.settings import load_settings
@@ -97,15 +98,19 @@ class Desk:
         self.queue = queue_of(sqs)
         verifier = SnsVerifier(frozenset({TOPIC}), certificate)
         reader = SnsEnvelopes(verifier, self.confirmed.append)
-        self.puller = EventPuller(
-            self.queue, reader, events or self.store.events, self.store.event_route, NullMetrics()
-        )
+        listener = Listener(self.store.event_route, {TOPIC}, durable=True)
+        self.puller = EventPuller(self.queue, reader, events or self.store.events, listener, NullMetrics())
 
     def pull(self) -> None:
         try:
             asyncio.run(self.puller.run_once())
         finally:
             self.queue.close()
+
+    @property
+    def drained(self) -> bool:
+        """Whether the queue was ever noted as empty."""
+        return bool(self.store.event_route.listening().receivers)
 
     @property
     def state(self) -> JobState:
@@ -127,7 +132,9 @@ def test_an_event_in_the_queue_settles_its_job_and_is_deleted(sqs: SqsServer, de
     sqs.put(*(signed(event(str(uuid4()))) for _ in range(24)), signed(event(desk.job.id)))
     desk.pull()
     assert (desk.state, sqs.left) == (JobState.SENT, 0)
-    assert sqs.calls == ["ReceiveMessage", "DeleteMessageBatch"] * 3 + ["ReceiveMessage"]
+    expected = ["ReceiveMessage", "DeleteMessageBatch"] * 3 + ["ReceiveMessage", "GetQueueAttributes"]
+    assert sqs.calls == expected
+    assert desk.drained
 
 
 def test_a_message_that_comes_twice_changes_nothing(sqs: SqsServer, desk: Desk) -> None:
@@ -150,8 +157,8 @@ class _Broken:
             raise Unavailable("the database is away")
         return self._behind().record(event)
 
-    def all(self, *, job_id: str | None = None, limit: int = 100) -> Any:
-        raise NotImplementedError
+    def __getattr__(self, name: str) -> Any:
+        raise NotImplementedError(name)
 
 
 def test_nothing_is_deleted_before_it_is_committed(sqs: SqsServer, certificate: Path) -> None:
@@ -188,14 +195,87 @@ def test_what_sns_did_not_sign_is_refused_and_stays(
     assert ("raw message delivery" in told) == (kind == "raw")
 
 
-def test_what_is_genuine_and_cannot_be_read_is_logged_and_goes(
+def test_what_is_genuine_and_cannot_be_read_is_kept_and_goes(
     sqs: SqsServer, desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Coming again would not make it readable; events of no interest go without a word."""
     sqs.put(signed("{"), signed(event(desk.job.id, "Open")))
     desk.pull()
     assert sqs.left == 0
+    (kept,) = desk.store.events.unreadable()
+    assert (kept.raw, kept.source) == (b"{", TOPIC)
     assert [record.message for record in caplog.records] == ["unreadable SES event"]
+
+
+# -- when the queue counts as drained --------------------------------------------------------------
+
+
+def test_a_short_batch_is_not_the_end_of_the_queue(sqs: SqsServer, desk: Desk) -> None:
+    """SQS may hand out fewer than ten while more wait: all come before the queue counts as drained."""
+    sqs.batch = 3
+    sqs.backwards = True
+    sqs.put(signed(event(desk.job.id)), *(signed(event(str(uuid4()))) for _ in range(7)))
+    desk.pull()
+    assert (desk.state, sqs.left, desk.drained) == (JobState.SENT, 0, True)
+
+
+def test_an_empty_poll_is_not_enough_while_messages_wait(sqs: SqsServer, desk: Desk) -> None:
+    """The poll may have asked servers that have none."""
+    sqs.put(signed(event(desk.job.id)))
+    desk.store.event_route.subscribed(TOPIC)
+    sqs.blind = 1
+    desk.pull()
+    assert not desk.drained
+    desk.pull()
+    assert (desk.state, desk.drained) == (JobState.SENT, True)
+
+
+@pytest.mark.parametrize("where", ["in flight", "delayed"])
+def test_messages_that_nobody_can_get_now_are_still_in_the_queue(
+    sqs: SqsServer, desk: Desk, where: str
+) -> None:
+    """Another reader has them and may die with them, or they have not come up yet."""
+    desk.store.event_route.subscribed(TOPIC)
+    sqs.put(signed(event(desk.job.id)), delayed=where == "delayed")
+    sqs.take()
+    desk.pull()
+    assert (desk.drained, desk.state) == (False, JobState.SENDING)
+    sqs.reappear()
+    desk.pull()
+    assert (desk.drained, desk.state) == (True, JobState.SENT)
+
+
+def test_a_deleted_message_may_come_again(sqs: SqsServer, desk: Desk) -> None:
+    """It is a copy: nothing changes, and the queue is drained after it."""
+    sqs.put(signed(event(desk.job.id)))
+    sqs.copies = 1
+    desk.pull()
+    assert (desk.state, sqs.left, desk.drained) == (JobState.SENT, 0, True)
+
+
+def test_a_refused_message_keeps_the_queue_from_being_drained(sqs: SqsServer, desk: Desk) -> None:
+    """It may be an event that our own mistake keeps us from reading."""
+    sqs.put(signed(event(str(uuid4()))), event(desk.job.id))
+    desk.pull()
+    desk.pull()
+    assert (sqs.left, desk.drained) == (1, False)
+
+
+def test_a_queue_that_no_topic_delivers_to_is_not_listened_to(sqs: SqsServer, desk: Desk) -> None:
+    """Empty it is; but nothing shows that events would come into it."""
+    desk.pull()
+    assert not desk.drained
+    sqs.put(signed("Successfully validated SNS topic for Amazon SES event publishing."))
+    desk.pull()
+    assert desk.drained
+
+
+def test_a_queue_that_does_not_tell_its_counts_is_not_drained(sqs: SqsServer, desk: Desk) -> None:
+    desk.store.event_route.subscribed(TOPIC)
+    sqs.refuse["GetQueueAttributes"] = (200, {"Attributes": {"ApproximateNumberOfMessages": "0"}})
+    with pytest.raises(Unavailable, match="did not tell"):
+        desk.pull()
+    assert not desk.drained
 
 
 def test_control_messages_are_seen_to(sqs: SqsServer, desk: Desk) -> None:
@@ -248,9 +328,8 @@ def test_a_cancelled_puller_leaves_no_thread_that_waits(sqs: SqsServer, certific
     desk = Desk(sqs, certificate)
     verifier = SnsVerifier(frozenset({TOPIC}), certificate)
     reader = SnsEnvelopes(verifier, desk.confirmed.append)
-    puller = EventPuller(
-        queue_of(sqs, wait=20), reader, desk.store.events, desk.store.event_route, NullMetrics()
-    )
+    listener = Listener(desk.store.event_route, {TOPIC}, durable=True)
+    puller = EventPuller(queue_of(sqs, wait=20), reader, desk.store.events, listener, NullMetrics())
 
     async def main() -> None:
         task = asyncio.create_task(puller.run_once())

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ import pytest
 
 from sendonce.adapters.stores.sql import open_store
 from sendonce.adapters.stores.sql.store import SqlStore
+from sendonce.domain.doubts import Standing
 from sendonce.entrypoints.vercel import LONGEST_TICK, fit_for_vercel
 from sendonce.errors import BadSetting
+from sendonce.flows.resolve_doubts import weigh_doubts
 from sendonce.settings import Settings, load_settings
 from tests.adapters.sandbox_stage import Sandbox
 from tests.conformance.stage import Stage
@@ -172,10 +175,11 @@ def test_a_mailout_is_started_by_request_and_sent_by_the_cron(
     assert not list((tmp_path / "i" / "sendonce").rglob("vercel-*")), "a tick leaves no file behind"
 
 
-def test_what_a_lost_instance_had_claimed_is_fenced_off_proven_absent_and_sent_once(
+def test_what_a_lost_instance_had_claimed_is_fenced_off_and_waits_for_a_persons_word(
     tmp_path: Path, postgres_url: str, store: SqlStore
 ) -> None:
-    """Nobody can prove its death by a lock. SES's signature window can, and its events prove the rest."""
+    """Nobody can prove its death by a lock, but SES's signature window can. That no event came proves
+    nothing here: who sleeps between requests cannot say that it listened all the while."""
     stage = Stage(store)
     mailout = stage.started(3)
     with ExitStack() as stack:
@@ -192,6 +196,13 @@ def test_what_a_lost_instance_had_claimed_is_fenced_off_proven_absent_and_sent_o
         assert heir.ask("GET", "/healthz")[0] == 200
         ses.post("subscribe", {"url": f"http://127.0.0.1:{heir.port}/ses-events"})
         ends = time.monotonic() + 40
+        while store.jobs.books(mailout).in_doubt < claimed and time.monotonic() < ends:
+            assert heir.ask("GET", "/tick?seconds=50", headers=BEARER)[0] == 200
+        quiet = timedelta(seconds=0)
+        weighed = weigh_doubts(store, quiet, limit=10)
+        assert [found.standing for _, found in weighed] == [Standing.PARKED] * claimed
+        told = [doubt.job_id for doubt, _ in weighed]
+        store.ledger.resolve(told, sent=False, actor="jane", note="SES has no record of it")
         while store.jobs.books(mailout).sent < 3 and time.monotonic() < ends:
             assert heir.ask("GET", "/tick?seconds=50", headers=BEARER)[0] == 200
         recipients = [row["to"][0] for row in ses.log() if row["job"]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 
@@ -11,6 +12,9 @@ from sendonce.adapters.stores.memory import MemoryStore
 from sendonce.adapters.stores.schema import (
     attempts,
     audit_log,
+    canaries,
+    delivery_events,
+    event_receivers,
     mailouts,
     message_jobs,
     outbox,
@@ -53,7 +57,7 @@ def ended_attempts(store: Store, job_id: str) -> list[tuple[int, str]]:
 
 
 def pass_time(store: Store, seconds: float) -> None:
-    """Let leases and suppressions grow older, and the times of mailouts come nearer."""
+    """Let everything grow older: leases, claims, doubts, events, receivers, canaries."""
     gone = timedelta(seconds=seconds)
     if isinstance(store, MemoryStore):
         clock = store.state.clock
@@ -61,20 +65,39 @@ def pass_time(store: Store, seconds: float) -> None:
         return
     assert isinstance(store, SqlStore)
     with store.database.writing() as tx:
-        for row in tx.execute(sa.select(permits)).all():
-            own = (permits.c.key == row.key) & (permits.c.worker_id == row.worker_id)
-            tx.execute(permits.update().where(own).values(expires_at=row.expires_at - gone))
-        for row in tx.execute(sa.select(workers.c.id, workers.c.seen_at)).all():
-            tx.execute(workers.update().where(workers.c.id == row.id).values(seen_at=row.seen_at - gone))
-        for row in tx.execute(sa.select(mailouts).where(mailouts.c.planner_until.is_not(None))).all():
-            own = mailouts.c.id == row.id
-            tx.execute(mailouts.update().where(own).values(planner_until=row.planner_until - gone))
-        for row in tx.execute(sa.select(mailouts).where(mailouts.c.send_at.is_not(None))).all():
-            own = mailouts.c.id == row.id
-            tx.execute(mailouts.update().where(own).values(send_at=row.send_at - gone))
-        for row in tx.execute(sa.select(suppressions)).all():
-            own = (suppressions.c.key == row.key) & (suppressions.c.tenant_id == row.tenant_id)
-            tx.execute(suppressions.update().where(own).values(created_at=row.created_at - gone))
+        for table, moments in _AGEING.items():
+            for row in tx.execute(sa.select(table)).all():
+                own = sa.and_(*(key == getattr(row, key.name) for key in table.primary_key))
+                known = {name: getattr(row, name) for name in moments}
+                older = {name: moment - gone for name, moment in known.items() if moment is not None}
+                if older:
+                    tx.execute(table.update().where(own).values(older))
+
+
+_AGEING: dict[sa.Table, tuple[str, ...]] = {
+    permits: ("expires_at",),
+    workers: ("seen_at",),
+    mailouts: ("planner_until", "send_at"),
+    suppressions: ("created_at",),
+    message_jobs: ("due_at", "claimed_at", "death_proof_at"),
+    delivery_events: ("received_at",),
+    event_receivers: ("since", "seen"),
+    canaries: ("sent_at", "event_at"),
+}
+
+
+def go_on_listening(store: Store, receiver: str) -> None:
+    """The receiver has noted all the while, every few seconds, that it takes events."""
+    if isinstance(store, MemoryStore):
+        rows = store.state.receivers[receiver]
+        rows[-1] = replace(rows[-1], seen=store.state.clock())
+        return
+    assert isinstance(store, SqlStore)
+    with store.database.writing() as tx:
+        row = event_receivers.c
+        last = sa.select(sa.func.max(row.since)).where(row.receiver == receiver).scalar_subquery()
+        own = (row.receiver == receiver) & (row.since == last)
+        assert tx.execute(event_receivers.update().where(own).values(seen=store.database.now(tx))).rowcount
 
 
 def forget_attempts(store: Store) -> None:

@@ -42,8 +42,9 @@ def people(numbers: Sequence[int]) -> list[NewSubscriber]:
     return [NewSubscriber(address(n), name=f"User {n}") for n in numbers]
 
 
-def worker_record(worker_id: str, transport: str = "ses") -> WorkerRecord:
-    return WorkerRecord(worker_id, "w", transport, "domain", "file", 1, "boot", "host", 1)
+def worker_record(worker_id: str, transport: str = "ses", route: str = "") -> WorkerRecord:
+    way = route or f"{transport}/eu-central-1/events"
+    return WorkerRecord(worker_id, "w", transport, "domain", "file", 1, "boot", "host", 1, route=way)
 
 
 class Stage:
@@ -94,9 +95,9 @@ class Stage:
 
     # -- jobs -----------------------------------------------------------------------------------
 
-    def worker(self, transport: str = "ses") -> str:
+    def worker(self, transport: str = "ses", route: str = "") -> str:
         worker_id = str(uuid4())
-        self.store.workers.register(worker_record(worker_id, transport))
+        self.store.workers.register(worker_record(worker_id, transport, route))
         return worker_id
 
     def claim(self, worker_id: str | None = None, limit: int = 50, **kwargs: Any) -> Turn:
@@ -178,6 +179,7 @@ def event_of(
         "message_id": f"provider-{told}",
         "job_id": job.id if job else None,
         "recipients": (job.recipient,) if job else (),
+        "destinations": (job.recipient,) if job else (),
         "bounce_type": BounceType.PERMANENT if kind == EventKind.BOUNCE else None,
         "raw": {"number": number},
     }

@@ -25,7 +25,7 @@ def test_age_alone_moves_nothing(stage: Stage) -> None:
     pass_time(stage.store, 10 * 24 * 3600)
     assert stage.claim().claimed == ()
     assert stage.state(job) == JobState.SENDING
-    assert stage.store.ledger.doubts("ses", 10) == []
+    assert stage.store.ledger.doubts(10) == []
 
 
 def test_both_proofs_schedule_the_letter_again(stage: Stage) -> None:
@@ -114,37 +114,20 @@ def test_doubts_are_those_with_a_death_proof_on_this_transport(stage: Stage) -> 
     stage.in_doubt(dead=False)
     smtp = stage.claim_one(stage.worker("smtp"))
     stage.settle(smtp, DOUBTED, death_proof="its own word")
-    (doubt,) = stage.store.ledger.doubts("ses", 10)
+    (doubt,) = stage.store.ledger.doubts(10, transport="ses")
     assert (doubt.job_id, doubt.attempt) == (dead.id, dead.attempt)
     assert doubt.death_proof_at == dead.death_proof_at
 
 
-def test_a_silent_neighbour_is_counted(stage: Stage) -> None:
-    """Accepted letters on both sides whose Send event is missing cast doubt on the event route."""
-    stage.running(3)
-    first, middle, last = stage.claim().claimed
-    stage.settle(first, ACCEPTED)
-    stage.settle(last, ACCEPTED)
-    stage.settle(middle, DOUBTED, death_proof="its own word")
-    assert stage.store.ledger.doubts("ses", 10)[0].neighbours_silent == 2
-    stage.event(first)
-    assert stage.store.ledger.doubts("ses", 10)[0].neighbours_silent == 1
-    stage.event(last)
-    assert stage.store.ledger.doubts("ses", 10)[0].neighbours_silent == 0
-
-
-def test_a_later_letter_with_its_event_shows_that_the_route_works(stage: Stage) -> None:
-    """Only the Send event of a letter claimed after the death counts as one."""
-    stage.running(3)
-    before = stage.claim_one()
-    stage.in_doubt()
-    stage.settle(before, ACCEPTED)
-    stage.event(before)
-    assert not stage.store.ledger.doubts("ses", 10)[0].later_event
-    after = stage.claim_one()
-    stage.settle(after, ACCEPTED)
-    stage.event(after)
-    assert stage.store.ledger.doubts("ses", 10)[0].later_event
+def test_all_doubts_are_shown_to_people(stage: Stage) -> None:
+    """Those without a proof and of other transports too, by mailout."""
+    mailout_id = stage.running(2)
+    stage.in_doubt(dead=False)
+    stage.settle(stage.claim_one(stage.worker("smtp")), DOUBTED)
+    found = stage.store.ledger.doubts(10, mailout_id=mailout_id)
+    assert [(doubt.transport, doubt.death_proof_at) for doubt in found] == [("ses", None), ("smtp", None)]
+    assert len(stage.store.ledger.doubts(1)) == 1
+    assert stage.store.ledger.doubts(10, mailout_id=stage.mailout()) == []
 
 
 def test_an_operator_says_that_it_was_sent(stage: Stage) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from itertools import permutations
 from typing import Any
@@ -10,10 +11,11 @@ from uuid import uuid4
 
 import pytest
 
-from sendonce.domain.events import BounceType, DeliveryEvent, EventKind, EventVerdict
+from sendonce.domain.events import BounceType, DeliveryEvent, EventKind, EventVerdict, UnreadableEvent
 from sendonce.domain.jobs import ClaimedJob, JobState
 from sendonce.domain.subscribers import DEFAULT_TENANT, SubscriberStatus
 from sendonce.domain.suppressions import SuppressionReason
+from tests.conformance.backdoor import pass_time
 from tests.conformance.stage import (
     ACCEPTED,
     DEFERRED,
@@ -46,7 +48,8 @@ def test_any_event_of_the_attempt_is_an_acceptance(stage: Stage, state: str) -> 
         assert stage.event(job, kind) == EventVerdict.APPLIED
         found = stage.job(job)
         assert (found.state, found.message_id, found.duplicate_at) == (JobState.SENT, "provider-1", None)
-        assert found.send_event_at == LONG_AGO
+        # What shows that Send events come through is a Send event.
+        assert found.send_event_at == (LONG_AGO if kind == K.SENT else None)
 
 
 def final_state(stage: Stage, job: ClaimedJob) -> dict[str, Any]:
@@ -197,11 +200,24 @@ def test_an_unknown_letter_is_kept_and_its_bounce_suppresses(stage: Stage, job_i
         job_id=job_id,
         attempt=1 if job_id else None,
         recipients=("not an address", "USER0000@Example.com"),
+        destinations=("user0000@example.COM", "somebody@example.com"),
     )
     assert stage.record(event) == EventVerdict.UNKNOWN
     assert stage.store.suppressions.covers(DEFAULT_TENANT, address(0)) is not None
     assert stage.subscriber().status == SubscriberStatus.BOUNCED
     assert len(stage.store.events.all()) == 1
+
+
+@pytest.mark.parametrize("kind", [K.BOUNCE, K.COMPLAINT])
+def test_whom_an_unknown_letter_was_not_addressed_to_is_not_suppressed(stage: Stage, kind: EventKind) -> None:
+    """A receiving server writes into a bounce whom it likes: anybody's letters could be ended so."""
+    stage.subscribe([0, 1])
+    named = (address(0).text, address(1).text)
+    stage.record(event_of(None, kind, recipients=named, destinations=(address(1).text,)))
+    stage.record(event_of(None, kind, recipients=named, destinations=()))
+    assert stage.store.suppressions.covers(DEFAULT_TENANT, address(0)) is None
+    assert stage.subscriber(0).status == SubscriberStatus.ACTIVE
+    assert stage.store.suppressions.covers(DEFAULT_TENANT, address(1)) is not None
 
 
 def test_an_unknown_delivery_touches_nobody(stage: Stage) -> None:
@@ -219,60 +235,125 @@ def test_events_are_kept_word_for_word(stage: Stage) -> None:
     stage.record(event)
     stage.event(second)
     (kept,) = stage.store.events.all(job_id=first.id)
-    assert kept == event
+    assert kept == replace(event, destinations=())
     assert [e.job_id for e in stage.store.events.all()] == [second.id, first.id]
     assert len(stage.store.events.all(limit=1)) == 1
 
 
 def test_a_canary_comes_back(stage: Stage) -> None:
-    """The Send event of a canary shows that the event route works; it touches no job."""
+    """The Send event of a canary shows that its route works, and no other; it touches no job."""
     start = stage.store.ledger.now()
     canaries = stage.store.canaries
     canary_id = str(uuid4())
-    assert canaries.last() is None
-    canaries.launch(canary_id)
-    assert canaries.last() is None
+    canaries.launch(canary_id, "here")
+    assert canaries.last("here") is None
     canaries.accepted(canary_id, "provider-1")
-    last = canaries.last()
+    last = canaries.last("here")
     assert last is not None
     assert (last[0] >= start, last[1]) == (True, False)
-    assert not canaries.returned_since(start - timedelta(seconds=1))
+    assert canaries.last("elsewhere") is None
     assert stage.record(event_of(None, K.SENT, canary=canary_id)) == EventVerdict.APPLIED
-    assert canaries.last() == (last[0], True)
-    assert canaries.returned_since(start - timedelta(seconds=1))
-    assert not canaries.returned_since(last[0])
+    assert canaries.last("here") == (last[0], True)
 
 
 def test_an_unknown_canary_is_no_error(stage: Stage) -> None:
     """Somebody else's canary, or no name at all."""
-    stage.record(event_of(None, K.SENT, canary="nonsense"))
-    assert stage.store.canaries.last() is None
+    assert stage.record(event_of(None, K.SENT, canary="nonsense")) == EventVerdict.APPLIED
 
 
-def test_who_receives_events_and_since_when(stage: Stage) -> None:
-    """Two receivers whose times overlap are one stretch; nobody at all is no stretch."""
+# -- who receives ----------------------------------------------------------------------------------
+
+
+def receivers(stage: Stage) -> list[tuple[str, float, bool, bool]]:
+    """Each row of notes: whose, for how many seconds, whether of a queue, whether signed off."""
+    rows = sorted(stage.store.event_route.listening().receivers, key=lambda row: (row.name, row.since))
+    return [(row.name, round((row.seen - row.since).total_seconds()), row.durable, row.left) for row in rows]
+
+
+def test_notes_of_one_receiver_are_one_row_until_a_gap(stage: Stage) -> None:
+    """Fifteen seconds of silence are a break; a queue keeps what comes for days."""
     route = stage.store.event_route
-    assert route.watch() is None
-    route.attend("one", durable=False)
-    first = route.watch()
-    assert first is not None
-    assert not first.stretches[0].durable
-    route.attend("two", durable=True)
-    route.attend("one", durable=False)
-    both = route.watch()
-    assert both is not None
-    assert len(both.stretches) == 1
-    assert both.since == first.since
+    for name, durable in (("push", False), ("queue", True)):
+        route.attend(name, durable=durable)
+    pass_time(stage.store, 14)
+    for name, durable in (("push", False), ("queue", True)):
+        route.attend(name, durable=durable)
+    pass_time(stage.store, 16)
+    for name, durable in (("push", False), ("queue", True)):
+        route.attend(name, durable=durable)
+    assert receivers(stage) == [
+        ("push", 14, False, False),
+        ("push", 0, False, False),
+        ("queue", 30, True, False),
+    ]
 
 
-def test_a_receiver_that_comes_after_another_had_gone_begins_anew(stage: Stage) -> None:
+def test_a_receiver_that_broke_begins_anew(stage: Stage) -> None:
+    """However short the break was; hours of breaks leave one row, not thousands."""
     route = stage.store.event_route
-    route.attend("one", durable=True)
-    before = route.watch()
-    assert before is not None
-    route.attend("two", durable=True)
-    after = route.watch()
-    assert after is not None
-    assert after.stretches[0] == before.stretches[0]
-    assert after.since > before.since
-    assert all(stretch.durable for stretch in after.stretches)
+    route.attend("one", durable=False)
+    pass_time(stage.store, 5)
+    route.attend("one", durable=False)
+    for _ in range(3):
+        pass_time(stage.store, 5)
+        route.attend("one", durable=False, anew=True)
+    assert receivers(stage) == [("one", 5, False, False), ("one", 0, False, False)]
+
+
+def test_a_receiver_signs_off(stage: Stage) -> None:
+    """Only one that is still there: a late goodbye does not bridge a silence."""
+    route = stage.store.event_route
+    route.attend("one", durable=False)
+    route.attend("two", durable=False)
+    pass_time(stage.store, 5)
+    route.leave("one")
+    pass_time(stage.store, 15)
+    route.leave("two")
+    route.leave("nobody")
+    assert receivers(stage) == [("one", 5, False, True), ("two", 0, False, False)]
+
+
+def test_a_topic_delivers_until_it_says_that_it_does_no_more(stage: Stage) -> None:
+    """Known by a confirmation or by any message of it; one of several is enough."""
+    route = stage.store.event_route
+    assert not route.is_subscribed({"a", "b"})
+    route.subscribed("a")
+    route.subscribed("a")
+    assert route.is_subscribed({"a", "b"})
+    assert not route.is_subscribed({"b"})
+    assert not route.is_subscribed(())
+    route.unsubscribed("a")
+    assert not route.is_subscribed({"a", "b"})
+    route.subscribed("a")
+    assert route.is_subscribed({"a"})
+
+
+# -- what cannot be read ---------------------------------------------------------------------------
+
+
+def unreadable(number: int) -> UnreadableEvent:
+    return UnreadableEvent(f"sns-{number}", "arn:topic", "no JSON", b"\x00\xff{" + str(number).encode())
+
+
+def test_what_cannot_be_read_is_kept_word_for_word(stage: Stage) -> None:
+    """Once, however often it comes, the newest first; it touches no job."""
+    stage.running()
+    job = stage.claim_one()
+    events = stage.store.events
+    assert (events.keep_unreadable(unreadable(1)), events.keep_unreadable(unreadable(2))) == (True, True)
+    assert not events.keep_unreadable(unreadable(1))
+    second, first = events.unreadable()
+    assert replace(first, received_at=None) == unreadable(1)
+    assert (second.event_id, second.received_at is not None) == ("sns-2", True)
+    assert (events.count_unreadable(), len(events.unreadable(limit=1))) == (2, 1)
+    assert (stage.state(job), events.all()) == (JobState.SENDING, [])
+
+
+def test_what_cannot_be_read_does_not_fill_the_disk(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest stay."""
+    for store in ("memory", "sql"):
+        monkeypatch.setattr(f"sendonce.adapters.stores.{store}.events.MOST_UNREADABLE", 3)
+    for number in range(5):
+        stage.store.events.keep_unreadable(unreadable(number))
+        pass_time(stage.store, 0.01)
+    assert [event.event_id for event in stage.store.events.unreadable()] == ["sns-4", "sns-3", "sns-2"]

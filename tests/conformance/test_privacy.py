@@ -13,7 +13,7 @@ from sendonce.adapters.stores.schema import metadata
 from sendonce.adapters.stores.sql.rows import insert_outbox
 from sendonce.adapters.stores.sql.store import SqlStore
 from sendonce.domain.addresses import Address, parse_address
-from sendonce.domain.events import EventKind
+from sendonce.domain.events import EventKind, UnreadableEvent
 from sendonce.domain.jobs import Job, JobState
 from sendonce.domain.outcomes import Deferred, Refused
 from sendonce.domain.privacy import Erasure, Scrubber, is_erased
@@ -80,16 +80,20 @@ def test_nothing_that_names_the_person_stays(stage: Stage) -> None:
     stage.settle(again, ACCEPTED)
     told = {"mail": {"destination": [JANE.text]}}
     stage.event(again, EventKind.BOUNCE, reason=f"550 {JANE.key} unknown", raw=told)
-    stage.record(event_of(None, EventKind.COMPLAINT, recipients=(JANE.text.upper(),), raw=told))
+    upper = (JANE.text.upper(),)
+    stage.record(event_of(None, EventKind.COMPLAINT, recipients=upper, destinations=upper, raw=told))
     stage.store.suppressions.add(EVERYBODY, JANE, SuppressionReason.MANUAL, f"asked from {JANE.text}")
     stage.store.suppressions.remove(EVERYBODY, JANE, "operator")
+    stage.store.events.keep_unreadable(
+        UnreadableEvent("sns-1", "topic", "no JSON", b'["Jane.Doe@Example.com')
+    )
     add_to_outbox(stage.store, {"rows": [{"email": JANE.text, "kind": "bounce"}]})
     assert SECRET in everything(stage.store)
     erasure = erase(stage)
     left = everything(stage.store)
     assert SECRET not in left
     assert "riga" not in left
-    assert (erasure.subscribers, erasure.letters, erasure.events) == (1, 1, 2)
+    assert (erasure.subscribers, erasure.letters, erasure.events) == (1, 1, 3)
     assert ("operator", "erase") in [entry[:2] for entry in audit(stage.store)]
 
 
@@ -188,7 +192,7 @@ def test_a_late_event_does_not_bring_the_person_back(stage: Stage, kind: EventKi
     raw = {"to": JANE.text}
     stage.record(event_of(claimed, kind, recipients=(JANE.text,), raw=raw, reason=f"to {JANE.text}"))
     assert SECRET not in everything(stage.store)
-    assert stage.job(claimed).send_event_at is not None
+    assert (stage.job(claimed).send_event_at is not None) == (kind == EventKind.SENT)
 
 
 def test_links_of_old_letters_still_answer(stage: Stage) -> None:

@@ -152,7 +152,7 @@ class Life(RuleBasedStateMachine):
     @rule()
     def prove_absence(self) -> None:
         """The events tell the truth: absent is what the provider did not take."""
-        doubts = self.ledger.doubts("ses", 100)
+        doubts = self.ledger.doubts(100, transport="ses")
         absent = [(d.job_id, d.attempt) for d in doubts if not self.accepted.get(d.job_id)]
         self.ledger.prove_absence(absent, "no event came")
 

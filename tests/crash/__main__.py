@@ -17,7 +17,7 @@ from tests.crash.nursery import Nursery
 from tests.crash.results import Result, Run, append, machine, read, today
 from tests.crash.runs import House, Row, play_all
 
-COLUMNS = ("fault", "runs", "kills", "duplicates", "lost", "most in doubt", "unresolved", "verdict")
+COLUMNS = ("fault", "runs", "kills", "duplicates", "lost", "most in doubt", "unresolved", "parked", "verdict")
 
 
 def main() -> int:
@@ -90,6 +90,7 @@ def _cells(row: Row) -> tuple[object, ...]:
         row.lost,
         row.most_in_doubt,
         row.unresolved,
+        row.parked,
         verdict,
     )
 

@@ -18,7 +18,10 @@ from tests.crash.runs import Row
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "crash-results.md"
 TEMPLATE = Path(__file__).with_name("page.md")
 STORES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
-COLUMNS = ("fault", "runs", "kills", "duplicates", "lost", "most in doubt", "bound", "unresolved", "")
+COLUMNS = (
+    *("fault", "runs", "kills", "duplicates", "lost"),
+    *("most in doubt", "bound", "unresolved", "parked", ""),
+)
 
 
 def render(results: Sequence[Result]) -> str:
@@ -93,7 +96,7 @@ def _cells(row: Row, bound: str) -> tuple[object, ...]:
     if not row.runs:
         verdict = "not run"
     counts = [f"{n:,}" for n in (row.runs, row.kills, row.duplicates, row.lost, row.most_in_doubt)]
-    return (row.fault, *counts, bound, row.unresolved, verdict)
+    return (row.fault, *counts, bound, row.unresolved, row.parked, verdict)
 
 
 def _failpoints(results: Sequence[Result]) -> str:

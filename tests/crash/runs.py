@@ -39,6 +39,8 @@ class Row:
     lost: int = 0
     most_in_doubt: int = 0
     unresolved: int = 0
+    parked: int = 0
+    """Letters that the rule of absence leaves to a person; the scene settles them by the provider's log."""
     wrong: list[str] = field(default_factory=list)
     note: str = ""
     hits: dict[str, int] = field(default_factory=dict)
@@ -55,6 +57,7 @@ class Row:
         self.lost += other.lost
         self.most_in_doubt = max(self.most_in_doubt, other.most_in_doubt)
         self.unresolved += other.unresolved
+        self.parked += other.parked
         self.wrong += other.wrong
         self.note = self.note or other.note
         self.hits = dict(Counter(self.hits) + Counter(other.hits))
@@ -137,6 +140,7 @@ def _judge_into(row: Row, stage: Stage, bound: int) -> None:
     row.duplicates = len(findings.duplicates)
     row.lost = len(findings.lost)
     row.unresolved = len(findings.in_doubt)
+    row.parked = len(stage.world.parked)
     row.wrong += findings.misbooked + [_story(stage.world, person) for person in findings.duplicates]
     row.most_in_doubt = max(most_in_doubt(stage.world), stage.most_in_doubt)
     if row.most_in_doubt > bound:

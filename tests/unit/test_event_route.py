@@ -1,198 +1,82 @@
-"""The provider's silence proves something only for a time in which somebody listened."""
+"""The provider's silence proves something only for a time in which somebody listened without a break."""
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sendonce.adapters.stores.memory import MemoryStore
-from sendonce.domain.event_route import SILENT_AFTER, Receiver, RouteWatch, watch
-from sendonce.domain.jobs import JobState
-from sendonce.domain.outcomes import Accepted, Outcome
-from sendonce.flows.resolve_doubts import DoubtPolicy, DoubtResolver
-from tests.conformance.stage import Stage, event_of
+from sendonce.domain.event_route import LONGEST_SILENCE, Coverage, Listening, Receiver
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
-QUIET = timedelta(minutes=30)
+WHOLE, SO_FAR, BROKEN = Coverage.WHOLE, Coverage.SO_FAR, Coverage.BROKEN
 
 
 def ago(minutes: float) -> datetime:
     return NOW - timedelta(minutes=minutes)
 
 
-def receiver(since: float, seen: float, *, durable: bool = False) -> Receiver:
-    return Receiver(ago(since), ago(seen), durable)
+def push(since: float, seen: float, name: str = "one", *, left: bool = False) -> Receiver:
+    return Receiver(name, ago(since), ago(seen), left=left)
 
 
-# -- the stretch -----------------------------------------------------------------------------------
+def queue(since: float, seen: float) -> Receiver:
+    return Receiver("queue", ago(since), ago(seen), durable=True)
 
 
 @pytest.mark.parametrize(
-    ("receivers", "stretches"),
+    ("receivers", "start", "end", "coverage"),
     [
-        ([receiver(90, 0)], [receiver(90, 0)]),
-        ([receiver(90, 9), receiver(10, 0)], [receiver(90, 0)]),  # one took over
-        ([receiver(90, 11), receiver(10, 0)], [receiver(90, 11), receiver(10, 0)]),
-        ([receiver(0.4, 0), receiver(9, 0.5)], [receiver(9, 0.5), receiver(0.4, 0)]),  # six seconds away
-        ([receiver(90, 0), receiver(50, 40)], [receiver(90, 0)]),
-        ([receiver(9, 0, durable=True), receiver(8, 0)], [receiver(9, 0)]),
-        ([receiver(9, 0, durable=True), receiver(8, 1, durable=True)], [receiver(9, 0, durable=True)]),
+        ([], 60, 30, BROKEN),
+        ([push(90, 0)], 60, 30, WHOLE),
+        ([push(90, 0)], 91, 30, BROKEN),  # nobody had ever listened
+        ([push(90, 0)], 60, -1, SO_FAR),
+        ([push(90, 0.1)], 60, 0.05, SO_FAR),  # not noted yet
+        ([push(90, 20)], 60, 30, WHOLE),  # away since: what was heard was heard
+        ([push(90, 30)], 60, 29, BROKEN),
+        ([push(90, 0.3)], 60, -1, BROKEN),  # silent for 18 s
+        ([push(90, 40), push(40, 0)], 60, 30, BROKEN),  # an answer of 5xx
+        ([push(90, 70), push(69, 0)], 60, 30, WHOLE),  # broken before
+        ([push(90, 40), push(20, 0, "two")], 60, 30, BROKEN),
+        ([push(90, 0), push(80, 50, "two")], 60, 30, BROKEN),  # one of two was lost
+        ([push(90, 0), push(80, 61, "two")], 60, 30, WHOLE),  # lost before
+        ([push(90, 0), push(80, 60.1, "two")], 60, 30, BROKEN),  # events may still have gone to it
+        ([push(90, 0), push(80, 50, "two", left=True)], 60, 30, WHOLE),
+        ([push(90, 50, left=True), push(50, 0, "two")], 60, 30, WHOLE),  # one took over
+        ([push(90, 50, left=True), push(49, 0, "two")], 60, 30, BROKEN),  # after a moment without any
+        ([push(90, 0), push(50, 0, "two")], 60, 30, WHOLE),  # one came to help
+        ([queue(90, 1)], 60, 30, WHOLE),
+        ([queue(90, 1)], 91, 30, BROKEN),  # a queue that is made later has no earlier events
+        ([queue(90, 40)], 60, 30, SO_FAR),  # they wait in it
+        ([queue(9000, 8000)], 8500, 7000, BROKEN),  # it forgets after some days
+        ([queue(90, 1), push(90, 50)], 60, 30, WHOLE),
     ],
 )
-def test_receivers_that_overlap_are_one_stretch(receivers: list[Receiver], stretches: list[Receiver]) -> None:
-    assert watch(receivers, NOW) == RouteWatch(tuple(stretches))
-
-
-@pytest.mark.parametrize("receivers", [[], [receiver(90, 3)]])
-def test_nobody_receives(receivers: list[Receiver]) -> None:
-    assert watch(receivers, NOW) is None
+def test_how_a_span_was_listened_to(
+    receivers: list[Receiver], start: float, end: float, coverage: Coverage
+) -> None:
+    assert Listening(receivers, NOW).covers(ago(start), ago(end)) == coverage
 
 
 _RECEIVERS = st.lists(
-    st.tuples(st.integers(0, 200), st.integers(0, 200)).map(
-        lambda ends: receiver(max(ends) / 10, min(ends) / 10)
+    st.tuples(st.integers(0, 99), st.integers(0, 99), st.sampled_from("ab"), st.booleans()).map(
+        lambda row: push(max(row[:2]) / 10, min(row[:2]) / 10, row[2], left=row[3])
     ),
-    max_size=6,
+    max_size=5,
 )
 
 
-@given(_RECEIVERS)
-def test_in_every_moment_of_the_stretches_somebody_received_and_in_no_other(
-    receivers: list[Receiver],
+@given(_RECEIVERS, st.integers(0, 99), st.integers(0, 99))
+def test_a_whole_span_has_somebody_listening_in_each_moment_and_nobody_lost(
+    receivers: list[Receiver], one: int, other: int
 ) -> None:
-    found = watch(receivers, NOW)
-    if found is None:
-        assert all(NOW - each.seen > SILENT_AFTER for each in receivers)
+    start, end = ago(max(one, other) / 10), ago(min(one, other) / 10)
+    if Listening(receivers, NOW).covers(start, end) is not WHOLE:
         return
-    for tenths in range(201):
-        moment = ago(tenths / 10)
-        inside = any(each.since <= moment <= each.seen for each in found.stretches)
-        assert inside == any(each.since <= moment <= each.seen for each in receivers)
-
-
-PATIENCE = timedelta(minutes=1)
-
-
-@pytest.mark.parametrize(
-    ("receivers", "claimed", "missed"),
-    [
-        ([receiver(90, 0)], 60, False),
-        ([receiver(90, 0)], 91, True),  # nobody had ever received
-        ([receiver(90, 0, durable=True)], 91, True),  # and a queue that is made later has no earlier events
-        ([receiver(90, 11), receiver(10, 0)], 60, False),  # the provider has tried again
-        ([receiver(90, 12), receiver(10, 0)], 60, True),
-        ([receiver(90, 12), receiver(10, 0)], 10, False),  # claimed since
-        ([receiver(90, 60), receiver(50, 10.2), receiver(10, 0)], 70, True),  # the long break is not the last
-        ([receiver(90, 60.6), receiver(60, 30.6), receiver(30, 0)], 70, True),  # together they are too long
-        ([receiver(90, 60, durable=True), receiver(50, 0, durable=True)], 70, False),
-        ([receiver(9000, 8000, durable=True), receiver(50, 0, durable=True)], 8500, True),  # 5 days
-        ([receiver(90, 60), receiver(50, 0, durable=True)], 70, True),  # pushed in vain, then queued
-    ],
-)
-def test_what_breaks_may_have_lost(receivers: list[Receiver], claimed: float, missed: bool) -> None:
-    found = watch(receivers, NOW)
-    assert found is not None
-    assert found.may_have_missed(ago(claimed), PATIENCE) == missed
-
-
-# -- what follows for a doubt ----------------------------------------------------------------------
-
-
-@dataclass
-class World:
-    """A letter in doubt, with everything that proves its absence but for the receivers."""
-
-    now: datetime = NOW
-
-    def __post_init__(self) -> None:
-        self.store = MemoryStore(lambda: self.now)
-        self.stage = Stage(self.store)  # type: ignore[arg-type,unused-ignore]
-
-    name = "ses"
-
-    async def server_time(self) -> datetime:
-        return self.now
-
-    async def send_canary(self, canary_id: str, sender: str) -> Outcome:
-        return Accepted(f"{canary_id} of {sender}")
-
-    def doubt(self) -> None:
-        self.stage.running(2)
-        self.job = self.stage.in_doubt()
-        self.wait(0.1)
-        later = self.stage.claim_one()
-        self.stage.settle(later, Accepted("later"))
-        self.stage.record(event_of(later))
-
-    def wait(self, minutes: float) -> None:
-        self.now += timedelta(minutes=minutes)
-
-    def listen(self, receiver: str, minutes: float) -> None:
-        """Somebody receives events for so long."""
-        for _ in range(int(minutes * 2)):
-            self.store.event_route.attend(receiver, durable=False)
-            self.wait(0.5)
-        self.store.event_route.attend(receiver, durable=False)
-
-    def resolve(self) -> JobState:
-        policy = DoubtPolicy(QUIET, timedelta(minutes=28), timedelta(minutes=20), "news@example.com")
-        asyncio.run(DoubtResolver(self.store, self, policy, lambda: "canary").run())
-        return self.stage.state(self.job)
-
-
-def test_a_quiet_time_with_open_ears_proves_absence() -> None:
-    world = World()
-    world.listen("one", 1)
-    world.doubt()
-    world.listen("one", 29)
-    assert world.resolve() == JobState.IN_DOUBT
-    world.listen("one", 2)
-    assert world.resolve() == JobState.SCHEDULED
-
-
-def test_nothing_is_proven_while_nobody_listens() -> None:
-    world = World()
-    world.listen("one", 1)
-    world.doubt()
-    world.wait(600)
-    assert world.resolve() == JobState.IN_DOUBT
-
-
-def test_the_quiet_time_begins_anew_when_the_service_comes_back() -> None:
-    """The provider kept trying meanwhile: its next try may bring the event."""
-    world = World()
-    world.listen("one", 1)
-    world.doubt()
-    world.wait(25)
-    world.listen("two", 29)
-    assert world.resolve() == JobState.IN_DOUBT
-    world.listen("two", 2)
-    assert world.resolve() == JobState.SCHEDULED
-
-
-def test_a_break_in_which_events_may_be_lost_leaves_the_doubt_to_a_person() -> None:
-    world = World()
-    world.listen("one", 1)
-    world.doubt()
-    world.wait(31)
-    world.listen("two", 60)
-    world.wait(0.1)
-    world.listen("three", 60)  # a short break does not hide the long one
-    assert world.resolve() == JobState.IN_DOUBT
-
-
-def test_doubts_that_wait_for_a_person_do_not_hide_those_behind_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sendonce.flows.resolve_doubts.MOST_AT_ONCE", 1)
-    world = World()
-    world.doubt()  # before anybody received
-    first = world.job
-    world.listen("one", 1)
-    world.doubt()
-    world.listen("one", 32)
-    assert world.resolve() == JobState.SCHEDULED
-    assert world.stage.state(first) == JobState.IN_DOUBT
+    for tenths in range(min(one, other), max(one, other) + 1):
+        assert any(each.since <= ago(tenths / 10) <= each.seen for each in receivers)
+    for each in receivers:
+        lost = not each.left and NOW - each.seen > LONGEST_SILENCE
+        assert not (lost and start <= each.seen <= end)

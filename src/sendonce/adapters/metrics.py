@@ -53,6 +53,9 @@ class NullMetrics:
     def count_event(self, kind: EventKind, verdict: EventVerdict) -> None:
         pass
 
+    def count_unreadable(self) -> None:
+        pass
+
 
 class Metrics:
     """Counters of this process, and the state of the ledger as the callbacks tell it.
@@ -80,6 +83,9 @@ class Metrics:
         self._send_counters: dict[tuple[str, type[Outcome], str, bool], Counter] = {}
         self._events = Counter(
             "sendonce_events", "Delivery events that came in.", ["type", "verdict"], registry=registry
+        )
+        self._unreadable = Counter(
+            "sendonce_unreadable_events", "Genuine events that could not be read.", registry=registry
         )
         self._claimed = Counter("sendonce_claimed", "Jobs claimed.", registry=registry)
         self._settled = Counter("sendonce_settled", "Jobs settled.", registry=registry)
@@ -116,6 +122,9 @@ class Metrics:
 
     def count_event(self, kind: EventKind, verdict: EventVerdict) -> None:
         self._events.labels(str(kind), str(verdict)).inc()
+
+    def count_unreadable(self) -> None:
+        self._unreadable.inc()
 
     def render(self) -> bytes:
         """The page in Prometheus' text format."""

@@ -1,82 +1,105 @@
-"""How long the provider's events have been received without a break, and what breaks may have lost.
+"""For which times a missing event proves anything: those in which events were received without a break.
 
-A missing event proves nothing about a time in which nobody could have received it. Whoever receives
-events says so every few seconds; from these notes follow the stretches in which somebody received.
+Whoever receives events notes it every few seconds. A receiver's notes form one row until it breaks: it
+answered 5xx, could not write its note, or was silent for more than 15 seconds. Then a new row begins.
 
-    receiver 1   ├──────────┤                      seen last at the end of its line
-    receiver 2                   ├────────────┤
-    receiver 3                           ├─────────► now
-    stretches    ├──────────┤break├────────────────►
+    receiver 1   ├──────────┤5xx├─────────┤ lost          one row each
+    receiver 2        ├──────────────────────────► now
+    received     ├──────────┤   ├─────────┤  ├───► now    a break of one is a break of all
+
+A push that met the broken receiver may be lost, whoever else listened then, because SNS gives up within a
+minute. A receiver that signs off breaks nothing as long as another one goes on. A queue keeps its events
+while nobody looks: there only a pause of days is a break.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import Enum
 
 ATTEND_EVERY = 5.0
 """Seconds between two notes of a receiver."""
-SILENT_AFTER = timedelta(seconds=150)
-"""A receiver that has not been heard of for so long does not receive. A queue is asked every 20 s, and a
-platform that sleeps between requests is woken once a minute."""
+LONGEST_SILENCE = timedelta(seconds=15)
+"""A receiver of pushed events that was silent for longer was away."""
 QUEUE_PATIENCE = timedelta(days=3)
 """How long an unread queue is trusted to keep events: SQS does so for four days by default."""
 
 
+def longest_silence(*, durable: bool) -> timedelta:
+    return QUEUE_PATIENCE if durable else LONGEST_SILENCE
+
+
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """From when until when somebody received. ``durable``: events wait in a queue while nobody does."""
+    """One row of notes. ``durable``: events wait in a queue, and ``seen`` is when it was last found empty."""
 
+    name: str
     since: datetime
     seen: datetime
-    durable: bool
+    durable: bool = False
+    left: bool = False
+
+
+class Coverage(Enum):
+    """Whether events were received through all of a span of time."""
+
+    WHOLE = "whole"
+    SO_FAR = "so far"
+    BROKEN = "broken"
 
 
 @dataclass(frozen=True, slots=True)
-class RouteWatch:
-    """The stretches in which events were received, the oldest first; the last one lasts till now."""
+class Listening:
+    """What the notes tell at the time ``now``."""
 
-    stretches: tuple[Receiver, ...]
+    receivers: Sequence[Receiver]
+    now: datetime
 
-    @property
-    def since(self) -> datetime:
-        return self.stretches[-1].since
+    def covers(self, start: datetime, end: datetime) -> Coverage:
+        """How the span was listened to, by push or by queue, whichever did better."""
+        found = {self._by_queue(start, end), self._by_push(start, end)}
+        return next(each for each in Coverage if each in found)
 
-    def may_have_missed(self, moment: datetime, push_patience: timedelta) -> bool:
-        """Whether an event of ``moment`` or later can have been given up before anybody received it.
+    def _by_queue(self, start: datetime, end: datetime) -> Coverage:
+        seen = [
+            each.seen for each in self.receivers if each.durable and each.since <= start <= self._end(each)
+        ]
+        if not seen:
+            return Coverage.BROKEN
+        if max(seen) >= end:
+            return Coverage.WHOLE
+        return Coverage.SO_FAR if self.now - max(seen) <= QUEUE_PATIENCE else Coverage.BROKEN
 
-        ``push_patience`` is for how long the provider keeps trying. All breaks since count together: an
-        event that is tried now and then may meet each of them. A queue helps if it was there before.
-        """
-        if moment < self.stretches[0].since:
-            return True  # nobody had ever received
-        pushed = queued = timedelta()
-        for before, after in zip(self.stretches, self.stretches[1:], strict=False):
-            if after.since <= moment:
+    def _by_push(self, start: datetime, end: datetime) -> Coverage:
+        pushed = sorted((each for each in self.receivers if not each.durable), key=lambda each: each.since)
+        reach: datetime | None = None
+        for each in pushed:
+            if each.since <= (reach or start) and self._end(each) >= start:
+                reach = max(reach or start, self._end(each))
+        last = min(end, self.now)
+        if reach is None or reach < last or self._breaks(pushed, start, last):
+            return Coverage.BROKEN
+        # What happened since a receiver's last note is not known yet.
+        proven = min((each.seen for each in pushed if self._goes_on(each)), default=reach)
+        return Coverage.WHOLE if min(reach, proven) >= end else Coverage.SO_FAR
+
+    def _breaks(self, pushed: Sequence[Receiver], start: datetime, end: datetime) -> bool:
+        for number, each in enumerate(pushed):
+            if each.left or self._goes_on(each):
                 continue
-            if before.durable and after.durable:
-                queued += after.since - before.seen
-            else:
-                pushed += after.since - before.seen
-        return pushed > push_patience or queued > QUEUE_PATIENCE
+            following = [later.since for later in pushed[number + 1 :] if later.name == each.name]
+            back = min(following, default=each.seen + LONGEST_SILENCE)
+            if each.seen <= end and max(back, each.seen) >= start:
+                return True
+        return False
 
+    def _end(self, receiver: Receiver) -> datetime:
+        return self.now if self._goes_on(receiver) else receiver.seen
 
-def watch(receivers: Iterable[Receiver], now: datetime) -> RouteWatch | None:
-    """What the notes tell; None if nobody receives now.
-
-    Two receivers make one stretch only where the earlier was seen after the later had begun: a service
-    that is started again was down in between, however short. A stretch with a receiver that is not
-    durable is not durable.
-    """
-    stretches: list[Receiver] = []
-    for receiver in sorted(receivers, key=lambda each: each.since):
-        last = stretches[-1] if stretches else None
-        if last is not None and receiver.since <= last.seen:
-            seen, durable = max(last.seen, receiver.seen), last.durable and receiver.durable
-            stretches[-1] = Receiver(last.since, seen, durable)
-        else:
-            stretches.append(receiver)
-    if not stretches or now - stretches[-1].seen > SILENT_AFTER:
-        return None
-    return RouteWatch(tuple(stretches))
+    def _goes_on(self, receiver: Receiver) -> bool:
+        if receiver.left or self.now - receiver.seen > longest_silence(durable=receiver.durable):
+            return False
+        same = [each for each in self.receivers if each.name == receiver.name]
+        return receiver.since >= max(each.since for each in same)

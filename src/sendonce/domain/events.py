@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+from sendonce.domain.addresses import Address, parse_address
+from sendonce.errors import BadInput
 
 
 class EventKind(StrEnum):
@@ -24,7 +29,11 @@ MARKS = {
     EventKind.COMPLAINT: "complained_at",
     EventKind.REJECT: "rejected_at",
 }
-"""Which mark of the job each kind of event sets, with the event's own time."""
+"""Which mark of the job each kind of event sets, with the event's own time.
+
+Any event proves the acceptance, but only a Send event shows that Send events come through: where one is
+missing, another letter's may be missing too.
+"""
 
 
 class BounceType(StrEnum):
@@ -57,6 +66,37 @@ class DeliveryEvent:
     reason: str | None = None
     canary: str | None = None
     raw: dict[str, Any] = field(default_factory=dict)
+    destinations: tuple[str, ...] = ()
+
+    def addressees(self) -> list[Address]:
+        """The recipients that the letter was really addressed to.
+
+        A receiving server writes what it likes into a bounce: of a letter that we do not know, whoever else
+        is named there must not be suppressed.
+        """
+        ours = {address.key for address in _readable(self.destinations)}
+        return [address for address in _readable(self.recipients) if address.key in ours]
+
+
+def _readable(texts: Iterable[str]) -> Iterator[Address]:
+    for text in texts:
+        with suppress(BadInput):
+            yield parse_address(text)
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableEvent:
+    """A genuine message that we cannot read, word for word. ``source`` is the topic that brought it."""
+
+    event_id: str
+    source: str
+    why: str
+    raw: bytes
+    received_at: datetime | None = None
+
+
+MOST_UNREADABLE = 1000
+"""How many unreadable events are kept, the newest."""
 
 
 class EventVerdict(StrEnum):

@@ -175,24 +175,6 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
-    """A job in doubt with a death proof, and what the events say about its neighbourhood.
-
-    ``neighbours_silent`` counts accepted letters near it whose Send event has not come;
-    ``later_event`` tells that a letter claimed after the death has its Send event.
-    """
-
-    job_id: str
-    attempt: int
-    mailout_id: str
-    transport: str
-    claimed_at: datetime
-    death_proof_at: datetime
-    neighbours_silent: int
-    later_event: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Job:
     """A row of the ledger, as shown to people."""
 

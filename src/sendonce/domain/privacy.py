@@ -55,6 +55,10 @@ class Scrubber:
     def text(self, value: str | None) -> str | None:
         return None if value is None else self._pattern.sub(self._replacement, value)
 
+    def mentioned_in(self, raw: bytes) -> bool:
+        text = raw.decode("utf-8", "replace")
+        return self.text(text) != text
+
     def document(self, value: Any) -> Any:
         """The same for JSON, keys included."""
         if isinstance(value, str):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sendonce.domain.events import DeliveryEvent, UnreadableEvent
+
 
 @dataclass(frozen=True, slots=True)
 class QueuedMessage:
@@ -12,3 +14,12 @@ class QueuedMessage:
     id: str
     receipt: str = field(repr=False)
     body: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a genuine message of a topic says. ``ended``: the topic delivers no more."""
+
+    topic: str
+    event: DeliveryEvent | UnreadableEvent | None = None
+    ended: bool = False

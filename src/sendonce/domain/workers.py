@@ -41,7 +41,8 @@ class WorkerRecord:
     """A worker process as the ledger knows it. Pid and host are for display only.
 
     ``lock_domain`` names the directory whose locks can prove this worker's death; only a process
-    that sees the same directory may bury it. ``seen_at`` is when it last gave a sign of life, and what comes
+    that sees the same directory may bury it. ``route`` is the way of its letters and of their events: for
+    SES the region and the configuration set. ``seen_at`` is when it last gave a sign of life, and what comes
     after it is what it said then. Silence is no proof of death.
     """
 
@@ -55,6 +56,7 @@ class WorkerRecord:
     host: str
     pid: int
     started_at: datetime | None = None
+    route: str = ""
     seen_at: datetime | None = None
     rate: float | None = None
     rests: str | None = None

@@ -4,6 +4,9 @@ Two things are different from ``sendonce serve``. Nothing runs beside the reques
 frozen as soon as it has answered: a cron calls /tick, which works for a bounded time. And nothing on the
 disk outlives an instance, so no lock can prove a worker's death there. SES has a proof of its own, its
 signature window, so letters may leave from here through SES and in no other way.
+
+An instance that sleeps cannot say that it listened without a break, so pushed events prove no absence here:
+doubt that no event ends is parked. A queue (SES_EVENTS_QUEUE_URL) keeps events while everybody sleeps.
 """
 
 from __future__ import annotations
@@ -16,7 +19,6 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,8 +85,6 @@ async def tick(settings: Settings, store: Store, seconds: float) -> int:
     from sendonce.adapters.metrics import NullMetrics
 
     worker = wiring.make_worker(settings, store, NullMetrics(), name=f"vercel-{uuid.uuid4()}")
-    # Events are taken by whichever instance the platform wakes: as long as the cron reaches it, so do they.
-    await asyncio.to_thread(partial(store.event_route.attend, "vercel", durable=False))
     began = time.monotonic()
 
     async def over(worker: Worker) -> bool:
@@ -99,7 +99,7 @@ async def tick(settings: Settings, store: Store, seconds: float) -> int:
 
 
 def _has_doubts(store: Store) -> bool:
-    return store.ledger.oldest_claim() is not None or bool(store.ledger.doubts("ses", 1))
+    return store.ledger.oldest_claim() is not None or bool(store.ledger.doubts(1, transport="ses"))
 
 
 class VercelApp:

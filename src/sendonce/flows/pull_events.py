@@ -1,6 +1,7 @@
 """Fetch delivery events from a queue, for those who have no public address that SNS could post to.
 
-    receive ─► read (is it genuine?) ─► record_event ─► remove, once the event is committed
+    receive ─► read (is it genuine?) ─► record ─► remove, once the event is committed
+       └─ nothing, and the queue counts none either ─► note that it is drained
 
 A message that is not removed comes again after the queue's visibility timeout; recording is idempotent,
 so twice does no harm and never is not possible. What is not genuine stays, for the dead-letter queue or
@@ -14,38 +15,38 @@ import logging
 from collections.abc import Sequence
 from typing import Protocol
 
-from sendonce.domain.events import DeliveryEvent
-from sendonce.domain.queued_messages import QueuedMessage
-from sendonce.errors import BadInput, Refused, Unavailable
-from sendonce.flows.record_event import record_event
-from sendonce.ports import EventRoute, Events, Meter
+from sendonce.domain.queued_messages import QueuedMessage, Told
+from sendonce.errors import Refused, Unavailable
+from sendonce.flows.listen import Listener
+from sendonce.flows.record_event import record_told
+from sendonce.ports import Events, Meter
 
 log = logging.getLogger(__name__)
-
-_SHOWN_BYTES = 2_000
-FULL_ROUND = 10
-"""As many messages as SQS gives at a time."""
-QUEUE = "queue"
 
 
 class EventQueue(Protocol):
     """Plain blocking calls, made one at a time."""
 
     def receive(self) -> Sequence[QueuedMessage]:
-        """Wait for messages; none when the wait was in vain. Raises Unavailable."""
+        """Some of the waiting messages, after a long poll; perhaps none although some wait.
+
+        Raises Unavailable.
+        """
 
     def remove(self, messages: Sequence[QueuedMessage]) -> None: ...
+
+    def waiting(self) -> int:
+        """About how many there are: visible, handed out to somebody, and delayed. Raises Unavailable."""
 
     def hang_up(self) -> None:
         """End a ``receive`` that waits in another thread; the queue cannot be used any more."""
 
 
 class EventReader(Protocol):
-    def read(self, message: QueuedMessage) -> DeliveryEvent | None:
-        """The event in a message; None where there is nothing to record.
+    def read(self, message: QueuedMessage) -> Told:
+        """What a message says.
 
-        Raises Refused for what is not genuine, BadInput for what is and cannot be read, and Unavailable
-        where that could not be found out.
+        Raises Refused for what is not genuine, and Unavailable where that could not be found out.
         """
 
 
@@ -53,16 +54,16 @@ class EventPuller:
     """A worker's duty: ``run_once``, again and again."""
 
     def __init__(
-        self, queue: EventQueue, reader: EventReader, events: Events, route: EventRoute, meter: Meter
+        self, queue: EventQueue, reader: EventReader, events: Events, listener: Listener, meter: Meter
     ) -> None:
         self._queue = queue
         self._reader = reader
         self._events = events
-        self._route = route
+        self._listener = listener
         self._meter = meter
 
     async def run_once(self) -> None:
-        """Wait for events and see to them, until the queue has no more. Raises Unavailable.
+        """Wait for events and record them, until a poll brings none. Raises Unavailable.
 
         Cancelled, it leaves no thread behind that waits for the queue.
         """
@@ -74,34 +75,37 @@ class EventPuller:
             raise
 
     def _pull(self) -> bool:
-        """One round; whether it brought something, so that there may be more."""
+        """One round; whether it got on, so that the next one may too."""
         messages = self._queue.receive()
+        if not messages:
+            self._note_if_drained()
+            return False
         done: list[QueuedMessage] = []
         try:
-            done.extend(message for message in messages if self._see_to(message))
+            done.extend(message for message in messages if self._record(message))
         finally:
             if done:
                 self._queue.remove(done)
-        if len(done) == len(messages) < FULL_ROUND:
-            # Only then the queue holds nothing that would speak for a letter in doubt.
-            self._route.attend(QUEUE, durable=True)
         return bool(done)
 
-    def _see_to(self, message: QueuedMessage) -> bool:
+    def _note_if_drained(self) -> None:
+        """An empty poll is not enough: messages may be in flight to another reader, or delayed."""
+        if self._queue.waiting() == 0:
+            self._listener.attend()
+
+    def _record(self, message: QueuedMessage) -> bool:
         """Whether the message may go."""
         try:
-            event = self._reader.read(message)
+            told = self._reader.read(message)
         except Refused as exc:
             log.warning("SNS message refused", extra={"fields": {"queued": message.id, "error": str(exc)}})
             return False
-        except BadInput as exc:
-            raw = message.body[:_SHOWN_BYTES].decode("utf-8", "replace")
-            facts = {"queued": message.id, "error": str(exc), "raw": raw}
-            log.warning("unreadable SES event", extra={"fields": facts})
-            return True
         except Unavailable as exc:
             log.warning("SNS message put off", extra={"fields": {"queued": message.id, "error": str(exc)}})
             return False
-        if event is not None:
-            record_event(self._events, self._meter, event)
+        if told.ended:
+            self._listener.ended(told.topic)
+        else:
+            self._listener.heard_from(told.topic)
+        record_told(self._events, self._meter, told.event)
         return True

@@ -1,26 +1,25 @@
 """Settle doubt by evidence, never by age.
 
 A job in doubt goes back to the schedule only with two proofs: that nobody can still be sending this
-attempt, and that the provider did not take it. The provider's events prove the second: a quiet time
-has passed since the death in which somebody received events without a break, no event can have been
-lost in a break before, all accepted letters near it have their Send event, and a letter sent after the
-death (a canary, if need be) has come back by the same route.
+attempt, and that the provider did not take it. What proves the second is weighed in domain/doubts.py.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from sendonce.domain.event_route import RouteWatch
-from sendonce.domain.jobs import BEFORE_ALL, Doubt
+from sendonce.domain.doubts import NEAR, Doubt, Standing, Surroundings, Weighed, weigh
+from sendonce.domain.event_route import Listening
+from sendonce.domain.jobs import BEFORE_ALL
 from sendonce.domain.outcomes import Accepted, Outcome
 from sendonce.errors import Unavailable
-from sendonce.ports import Store
+from sendonce.ports import Ledger, Store
 
 log = logging.getLogger(__name__)
 
@@ -40,25 +39,62 @@ class Witness(Protocol):
 @dataclass(frozen=True, slots=True)
 class DoubtPolicy:
     quiet: timedelta
-    push_patience: timedelta
     signature_window: timedelta
     canary_sender: str | None
 
 
+class Scales:
+    """Weighs the doubts of one moment. Those of one group share their surroundings: asked for once."""
+
+    def __init__(self, ledger: Ledger, listening: Listening, quiet: timedelta) -> None:
+        self._ledger = ledger
+        self._listening = listening
+        self._quiet = quiet
+        self._known: dict[object, Surroundings] = {}
+
+    def weigh(self, doubt: Doubt) -> Weighed:
+        return weigh(doubt, self._listening, lambda: self.surroundings(doubt), self._quiet)
+
+    def surroundings(self, doubt: Doubt) -> Surroundings:
+        place = (doubt.route, doubt.claimed_at, doubt.death_proof_at)
+        if place not in self._known:
+            self._known[place] = self._ledger.surroundings(doubt)
+        return self._known[place]
+
+
+def weigh_doubts(
+    store: Store, quiet: timedelta, *, mailout_id: str | None = None, limit: int
+) -> list[tuple[Doubt, Weighed]]:
+    """For people: the first doubts, and what each of them waits for."""
+    scales = Scales(store.ledger, store.event_route.listening(), quiet)
+    return [(doubt, scales.weigh(doubt)) for doubt in store.ledger.doubts(limit, mailout_id=mailout_id)]
+
+
+def summarise_doubts(
+    store: Store, quiet: timedelta, mailout_id: str, limit: int = 1000
+) -> list[tuple[Weighed, int]]:
+    """What the doubts of a mailout wait for, and how many for each."""
+    found = weigh_doubts(store, quiet, mailout_id=mailout_id, limit=limit)
+    return Counter(weighed for _, weighed in found).most_common()
+
+
 class DoubtResolver:
+    """``route`` is the way that this worker's letters go; a canary of its own shows that this one works."""
+
     def __init__(
-        self, store: Store, witness: Witness, policy: DoubtPolicy, new_id: Callable[[], str]
+        self, store: Store, witness: Witness, policy: DoubtPolicy, route: str, new_id: Callable[[], str]
     ) -> None:
         self._store = store
         self._witness = witness
         self._policy = policy
+        self._route = route
         self._new_id = new_id
 
     async def run(self) -> int:
         """One round; how many jobs were proven absent and scheduled again."""
         await self._fence()
-        doubts, absent = await asyncio.to_thread(self._look)
-        if await asyncio.to_thread(self._canary_needed, doubts):
+        absent, canary_needed = await asyncio.to_thread(self._look)
+        if canary_needed:
             await self._launch_canary()
         if not absent:
             return 0
@@ -83,47 +119,55 @@ class DoubtResolver:
         oldest = self._store.ledger.oldest_claim()
         return oldest is not None and self._store.ledger.now() - oldest >= self._policy.signature_window
 
-    def _look(self) -> tuple[Sequence[Doubt], list[Doubt]]:
-        """The doubts, and those among them that are proven absent."""
-        doubts = self._all_doubts()
-        route, now = self._store.event_route.watch(), self._store.ledger.now()
-        if route is None:
-            return doubts, []
-        return doubts, [doubt for doubt in doubts if self._is_absent(doubt, route, now)]
+    def _look(self) -> tuple[list[Doubt], bool]:
+        """The doubts that are proven absent, and whether others wait for a canary."""
+        doubts = list(self._all_doubts())
+        if not doubts:
+            return [], False
+        listening = self._store.event_route.listening()
+        scales = Scales(self._store.ledger, listening, self._policy.quiet)
+        absent, waiting = [], []
+        for doubt in doubts:
+            standing = scales.weigh(doubt).standing
+            if standing == Standing.ABSENT:
+                absent.append(doubt)
+            elif standing == Standing.WAITING and doubt.route == self._route:
+                waiting.append((doubt, scales.surroundings(doubt)))
+        return absent, self._canary_needed(waiting, listening.now)
 
-    def _all_doubts(self) -> list[Doubt]:
+    def _all_doubts(self) -> Iterator[Doubt]:
         """All of them: some wait for a person, and must not hide those behind them."""
-        doubts: list[Doubt] = []
         last = BEFORE_ALL
-        while page := self._store.ledger.doubts(self._witness.name, MOST_AT_ONCE, after=last):
-            doubts += page
+        while page := self._store.ledger.doubts(MOST_AT_ONCE, after=last, transport=self._witness.name):
+            yield from page
             last = page[-1].job_id
-        return doubts
 
-    def _is_absent(self, doubt: Doubt, route: RouteWatch, now: datetime) -> bool:
-        if route.may_have_missed(doubt.claimed_at, self._policy.push_patience) or doubt.neighbours_silent:
+    def _canary_needed(self, waiting: list[tuple[Doubt, Surroundings]], now: datetime) -> bool:
+        """Whether no letter after a doubt, or after its death, shows that events come through."""
+        deaths = [
+            doubt.death_proof_at
+            for doubt, near in waiting
+            if doubt.death_proof_at is not None and _lacks_a_follower(doubt, near, now)
+        ]
+        if self._policy.canary_sender is None or not deaths:
             return False
-        # While nobody received, the provider kept trying: its next try may be the one that tells.
-        if now - max(doubt.death_proof_at, route.since) < self._policy.quiet:
-            return False
-        return doubt.later_event or self._store.canaries.returned_since(doubt.death_proof_at)
-
-    def _canary_needed(self, doubts: Sequence[Doubt]) -> bool:
-        """Whether no letter since the death can show that events come through."""
-        waiting = [d.death_proof_at for d in doubts if not d.later_event]
-        if self._policy.canary_sender is None or not waiting:
-            return False
-        last = self._store.canaries.last()
-        if last is None or last[0] <= max(waiting):
+        last = self._store.canaries.last(self._route)
+        if last is None or last[0] <= max(deaths):
             return True
         launched, returned = last
-        return not returned and self._store.ledger.now() - launched >= self._policy.quiet
+        return not returned and now - launched >= self._policy.quiet
 
     async def _launch_canary(self) -> None:
         assert self._policy.canary_sender is not None
         canary_id = self._new_id()
-        await asyncio.to_thread(self._store.canaries.launch, canary_id)
+        await asyncio.to_thread(self._store.canaries.launch, canary_id, self._route)
         outcome = await self._witness.send_canary(canary_id, self._policy.canary_sender)
         if not isinstance(outcome, Accepted):
             raise Unavailable(f"The canary was not accepted: {outcome}.")
         await asyncio.to_thread(self._store.canaries.accepted, canary_id, outcome.message_id)
+
+
+def _lacks_a_follower(doubt: Doubt, near: Surroundings, now: datetime) -> bool:
+    assert doubt.claimed_at is not None
+    may_be_near = now <= doubt.claimed_at + NEAR
+    return not near.heard_since_death or (may_be_near and not near.heard_after)

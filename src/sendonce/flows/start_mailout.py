@@ -14,13 +14,6 @@ from datetime import datetime
 from sendonce.domain.letters import Letter, MessageSettings
 from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout, PageEvent
 from sendonce.errors import BadInput, LedgerRolledBack, NotFound, Refused, Unsendable
-from sendonce.flows.check_sender import (
-    UNCHECKED,
-    Recipients,
-    SenderCheck,
-    refuse_if_refused,
-    subscribers_of,
-)
 from sendonce.flows.preflight import check_letter, check_variables, count_audience
 from sendonce.ports import Store
 
@@ -35,8 +28,7 @@ class StartOrder:
 
     ``dry_run`` makes all the checks and changes nothing; ``test_emails`` sends to these few only, and the
     mailout stays as it is. ``send_at`` schedules it; without it the letter's own time holds, which
-    ``at_once`` overrules. ``event`` is what its page asked by: it starts the mailout once. ``force`` starts
-    it although the provider would refuse every letter.
+    ``at_once`` overrules. ``event`` is what its page asked by: it starts the mailout once.
     """
 
     mailout_id: str
@@ -46,7 +38,6 @@ class StartOrder:
     send_at: datetime | None = None
     at_once: bool = False
     event: PageEvent | None = None
-    force: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +57,12 @@ class StartReport:
 
 
 def start_mailout(
-    store: Store,
-    message_settings: Callable[[], MessageSettings],
-    order: StartOrder,
-    sender_check: SenderCheck = UNCHECKED,
+    store: Store, message_settings: Callable[[], MessageSettings], order: StartOrder
 ) -> StartReport:
     """Check and start. Of many callers at once one succeeds; the others get Refused.
 
-    Raises NotFound, Refused for a mailout that is not ready, Unsendable for one that could not be sent
-    as it is, and SenderRefused: then it stays as it was. Whoever starts one without a ``sender_check`` leaves
-    that to somebody else.
+    Raises NotFound, Refused for a mailout that is not ready, and Unsendable for one that could not be sent
+    as it is: then it stays as it was.
     """
     mailout = mailout_of_tenant(store, order.tenant_id, order.mailout_id)
     if mailout is None:
@@ -83,7 +70,7 @@ def start_mailout(
             f"There is no mailout {order.mailout_id!r}: 'sendonce mailout list' shows what there is."
         )
     if order.test_emails is not None:
-        return _start_test(store, message_settings(), mailout, order, sender_check)
+        return _start_test(store, message_settings(), mailout, order.test_emails)
     _check_status(mailout, order)
     _check_ledger(store)
     settings = message_settings()
@@ -92,9 +79,8 @@ def start_mailout(
     except BadInput as exc:
         raise Unsendable(str(exc)) from exc
     waits_until = _start_time(store, mailout, order)
-    _check_sender(mailout, order, sender_check, subscribers_of(store, mailout.tenant_id))
     if not order.dry_run:
-        _start(store, mailout, order, waits_until, planned)
+        _start(store, mailout, waits_until, planned, order.event)
     return StartReport(mailout, planned, waits_until)
 
 
@@ -125,8 +111,6 @@ def start_test(
     letter: Letter | None,
     emails: Sequence[str],
     event: PageEvent | None = None,
-    *,
-    forced: bool = False,
 ) -> Mailout:
     """A mailout of its own to a few addresses, its subject marked. Any number of times."""
     new = NewMailout(
@@ -138,7 +122,7 @@ def start_test(
         audience=tuple(emails),
     )
     test = store.mailouts.create(mailout.tenant_id, new)
-    store.mailouts.start(test.id, event, forced=forced)
+    store.mailouts.start(test.id, event)
     return test
 
 
@@ -147,13 +131,8 @@ def marked_as_test(letter: Letter) -> Letter:
 
 
 def _start_test(
-    store: Store,
-    settings: MessageSettings,
-    mailout: Mailout,
-    order: StartOrder,
-    sender_check: SenderCheck,
+    store: Store, settings: MessageSettings, mailout: Mailout, emails: tuple[str, ...]
 ) -> StartReport:
-    emails = order.test_emails
     if not emails:
         raise BadInput("TEST_EMAILS is not set: say who gets test letters, e.g. TEST_EMAILS=me@example.com.")
     letter = store.mailouts.letter(mailout.id) if mailout.letter_id else None
@@ -162,16 +141,7 @@ def _start_test(
             check_letter(letter, settings, mailout.id)
         except BadInput as exc:
             raise Unsendable(str(exc)) from exc
-    _check_sender(mailout, order, sender_check, lambda: emails)
-    return StartReport(start_test(store, mailout, letter, emails, forced=order.force), len(emails))
-
-
-def _check_sender(
-    mailout: Mailout, order: StartOrder, sender_check: SenderCheck, recipients: Recipients
-) -> None:
-    """A page is read by a worker, and the worker checks the sender too: whoever asked is answered at once."""
-    if mailout.letter_id is not None and not order.force:
-        refuse_if_refused(sender_check, recipients)
+    return StartReport(start_test(store, mailout, letter, emails), len(emails))
 
 
 def _check(store: Store, settings: MessageSettings, mailout: Mailout) -> int:
@@ -203,11 +173,10 @@ def _start_time(store: Store, mailout: Mailout, order: StartOrder) -> datetime |
 
 
 def _start(
-    store: Store, mailout: Mailout, order: StartOrder, waits_until: datetime | None, planned: int
+    store: Store, mailout: Mailout, waits_until: datetime | None, planned: int, event: PageEvent | None
 ) -> None:
     if waits_until is None:
-        done = store.mailouts.start(mailout.id, order.event, forced=order.force)
-        what = "mailout started"
+        done, what = store.mailouts.start(mailout.id, event), "mailout started"
     else:
         done, what = store.mailouts.schedule(mailout.id, waits_until), "mailout scheduled"
     if not done:

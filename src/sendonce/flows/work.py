@@ -82,6 +82,7 @@ class WorkOptions:
     rate_limit: int
     rate_key: str
     sender_key: str
+    route: str
     connections: int
     batch_size: int
     retry: RetryPolicy
@@ -170,6 +171,7 @@ class Worker:
             id=self.id,
             name=self._options.name,
             transport=self._transport.name,
+            route=self._options.route,
             lock_domain=self._state.lock_domain,
             lock_file=journal.path.name,
             inode=journal.inode,
@@ -292,9 +294,8 @@ class Worker:
         await asyncio.to_thread(self._roll_call.call)
         await self._clock.mind()
         if self._witness is not None and self._clock.may_prove_absence:
-            resolver = DoubtResolver(
-                self._store, self._witness, self._options.doubts, lambda: str(uuid.uuid4())
-            )
+            policy, route = self._options.doubts, self._options.route
+            resolver = DoubtResolver(self._store, self._witness, policy, route, lambda: str(uuid.uuid4()))
             await resolver.run()
 
     # -- questions -----------------------------------------------------------------------------
@@ -368,6 +369,7 @@ class _Counting:
         self._rates = rates
         self.observe_turn = meter.observe_turn
         self.count_event = meter.count_event
+        self.count_unreadable = meter.count_unreadable
 
     def count_outcome(self, transport: str, outcome: Outcome) -> None:
         if isinstance(outcome, Accepted):

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sendonce.adapters.events.strict_json import storable, strict_object
-from sendonce.domain.events import BounceType, DeliveryEvent, EventKind
+from sendonce.domain.events import BounceType, DeliveryEvent, EventKind, UnreadableEvent
 from sendonce.errors import BadInput
 
 MAX_MESSAGE_CHARS = 256 * 1024  # SNS carries no more
@@ -56,6 +56,14 @@ _TAG = re.compile(r"[A-Za-z0-9_-]{1,256}")
 _ATTEMPT = re.compile(r"[0-9]{1,9}")
 
 
+def read_notification(message: str, event_id: str, source: str) -> DeliveryEvent | UnreadableEvent | None:
+    """What a genuine SNS message of the topic ``source`` says; None for what is none of our business."""
+    try:
+        return parse_ses_event(message, event_id)
+    except BadInput as exc:
+        return UnreadableEvent(event_id, source, str(exc), message.encode("utf-8", "surrogatepass"))
+
+
 def parse_ses_event(message: str, event_id: str) -> DeliveryEvent | None:
     """The event in an SNS message; None for what is none of our business. Raises BadInput."""
     if message.startswith(_GREETING):
@@ -76,7 +84,8 @@ def _event(raw: dict[str, Any], shape: _Shape, event_id: str) -> DeliveryEvent:
     mail, part = _object(raw, "mail"), _object(raw, shape.part)
     tags = _object(mail, "tags")
     attempt = _tag(tags, "attempt", _ATTEMPT)
-    recipients = _recipients(part, shape.recipients) or _recipients(mail, "destination")
+    destinations = _recipients(mail, "destination")
+    recipients = _recipients(part, shape.recipients) or destinations
     code, reason = _explanation(part, shape)
     is_bounce = shape.kind is EventKind.BOUNCE
     return DeliveryEvent(
@@ -96,6 +105,7 @@ def _event(raw: dict[str, Any], shape: _Shape, event_id: str) -> DeliveryEvent:
         reason=reason,
         canary=_tag(tags, "canary", _TAG),
         raw=raw,
+        destinations=destinations,
     )
 
 

@@ -22,10 +22,9 @@ from urllib.parse import urlsplit
 from sendonce.adapters.aws.credentials import CredentialSource
 from sendonce.adapters.aws.http1 import Endpoint
 from sendonce.adapters.aws.sigv4 import sign
-from sendonce.adapters.events.ses_events import parse_ses_event
+from sendonce.adapters.events.ses_events import read_notification
 from sendonce.adapters.events.sns import SnsMessage, SnsRefused, SnsVerifier
-from sendonce.domain.events import DeliveryEvent
-from sendonce.domain.queued_messages import QueuedMessage
+from sendonce.domain.queued_messages import QueuedMessage, Told
 from sendonce.errors import BadInput, BadSetting, Refused, Unavailable
 
 log = logging.getLogger(__name__)
@@ -35,6 +34,11 @@ MOST_MESSAGES = 10  # SQS gives and deletes no more at a time
 # Ten messages of 256 KB, each escaped as a JSON string.
 _MAX_ANSWER_BYTES = 8 * 2**20
 _TIMEOUT_SECONDS = 10.0
+_COUNTS = (
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+    "ApproximateNumberOfMessagesDelayed",
+)
 _SQS_HOST = re.compile(r"sqs\.([a-z]{2}(?:-[a-z]+)+-[0-9]+)\.amazonaws\.com(?:\.cn)?")
 
 
@@ -88,12 +92,14 @@ class SqsQueue:
             log.warning("SQS did not delete messages; they come again", extra={"fields": facts})
 
     def waiting(self) -> int:
-        """About how many messages lie in the queue. Raises Unavailable."""
-        wanted = "ApproximateNumberOfMessages"
-        answer = self._call("GetQueueAttributes", {"AttributeNames": [wanted]}, _TIMEOUT_SECONDS / 2)
+        """About how many messages are in the queue, those handed out or delayed too. Raises Unavailable."""
+        answer = self._call("GetQueueAttributes", {"AttributeNames": list(_COUNTS)}, _TIMEOUT_SECONDS / 2)
         attributes = answer.get("Attributes")
-        number = attributes.get(wanted) if isinstance(attributes, dict) else None
-        return int(number) if isinstance(number, str) and number.isdecimal() else 0
+        told = attributes if isinstance(attributes, dict) else {}
+        numbers = [str(told.get(name)) for name in _COUNTS]
+        if not all(number.isdecimal() for number in numbers):
+            raise Unavailable(f"SQS did not tell how many messages there are: {str(attributes)[:200]}")
+        return sum(map(int, numbers))
 
     def hang_up(self) -> None:
         """Shutting the socket down wakes the thread that reads from it; closing it would not."""
@@ -203,7 +209,7 @@ class SnsEnvelopes:
         self._verifier = verifier
         self._confirm = confirm
 
-    def read(self, message: QueuedMessage) -> DeliveryEvent | None:
+    def read(self, message: QueuedMessage) -> Told:
         try:
             envelope = self._verifier.verify(message.body, {})
         except SnsRefused as exc:
@@ -211,14 +217,15 @@ class SnsEnvelopes:
                 " Is raw message delivery on? Turn it off on the subscription." if _raw(message.body) else ""
             )
             raise Refused(f"{exc}{hint}") from exc
+        topic = envelope.topic_arn
         if envelope.type == "Notification":
-            return parse_ses_event(envelope.message, envelope.message_id)
+            return Told(topic, read_notification(envelope.message, envelope.message_id, topic))
         if envelope.type == "SubscriptionConfirmation":
             self._confirm(envelope)
-            log.info("SNS subscription confirmed", extra={"fields": {"topic": envelope.topic_arn}})
-        else:
-            log.warning("the SNS subscription was ended", extra={"fields": {"topic": envelope.topic_arn}})
-        return None
+            log.info("SNS subscription confirmed", extra={"fields": {"topic": topic}})
+            return Told(topic)
+        log.warning("the SNS subscription was ended", extra={"fields": {"topic": topic}})
+        return Told(topic, ended=True)
 
 
 def _raw(body: bytes) -> bool:

@@ -183,7 +183,6 @@ mailouts = Table(
     Column("reason", Text),
     _flag("paused"),
     _flag("cancelled"),
-    _flag("forced"),
     # The last address planned; the planner's lease may expire by age, for planning touches nothing outside.
     Column("plan_cursor", Text, nullable=False, server_default=""),
     Column("planner", Text),
@@ -291,6 +290,13 @@ message_jobs = Table(
         sqlite_where=text("state = 'in_doubt'"),
         postgresql_where=text("state = 'in_doubt'"),
     ),
+    # Accepted letters that the provider has told nothing of yet: the neighbours that keep a doubt parked.
+    Index(
+        "message_jobs_unheard",
+        "claimed_at",
+        sqlite_where=text("state = 'sent' AND send_event_at IS NULL"),
+        postgresql_where=text("state = 'sent' AND send_event_at IS NULL"),
+    ),
 )
 
 # Attempts that did not end the job. The current one lives in the job's own row.
@@ -315,6 +321,7 @@ workers = Table(
     _id(),
     Column("name", Text, nullable=False),
     Column("transport", Text, nullable=False),
+    Column("route", Text, nullable=False, server_default=""),
     Column("lock_domain", Text, nullable=False),
     Column("lock_file", Text, nullable=False),
     Column("inode", BigInteger, nullable=False),
@@ -415,9 +422,11 @@ canaries = Table(
     "canaries",
     metadata,
     _id(),
+    Column("route", Text, nullable=False, server_default=""),
     _moment("sent_at", nullable=False),
     Column("message_id", Text),
     _moment("event_at"),
+    Index("canaries_sent", "sent_at"),
 )
 
 # Who received the provider's events, from when until when.
@@ -429,7 +438,29 @@ event_receivers = Table(
     _moment("since", nullable=False),
     _moment("seen", nullable=False),
     Column("durable", Boolean, nullable=False),
+    _flag("left"),
     Index("event_receivers_seen", "seen"),
+)
+
+# The SNS topics that deliver to us.
+event_topics = Table(
+    "event_topics",
+    metadata,
+    Column("topic", Text, primary_key=True),
+    _moment("subscribed_at", nullable=False),
+    _moment("ended_at"),
+)
+
+# Genuine messages that we cannot read, word for word; the newest thousand.
+unreadable_events = Table(
+    "unreadable_events",
+    metadata,
+    _id(),
+    Column("event_id", Text, nullable=False, unique=True),
+    Column("source", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    _moment("received_at", nullable=False),
+    Column("raw", LargeBinary, nullable=False),
 )
 
 outbox = Table(

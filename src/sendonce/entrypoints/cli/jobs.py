@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Sequence
+from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sendonce.domain.checks import count_of
+from sendonce.domain.doubts import Weighed
 from sendonce.domain.jobs import Job, JobState
 from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
 from sendonce.errors import BadInput, NotFound, Refused
+from sendonce.flows.resolve_doubts import weigh_doubts
+from sendonce.wiring import doubt_quiet
 
 if TYPE_CHECKING:
     from sendonce.adapters.stores.sql import SqlStore
@@ -26,6 +30,11 @@ WorkerOption = Annotated[str | None, typer.Option("--worker", help="Only those o
 LimitOption = Annotated[int, typer.Option(min=1, max=100_000, help="How many at the most.")]
 JobIds = Annotated[list[str] | None, typer.Argument(help="Job ids.")]
 MOST_AT_ONCE = 100_000
+PARKED_ADVICE = (
+    "Parked letters wait for your word. Find out whether they were taken (the provider's console or log, the "
+    "recipient), then run 'sendonce jobs resolve sent ID…', or 'sendonce jobs resolve not-sent ID…' to send "
+    "them again. A letter that stays parked is never sent twice."
+)
 
 
 class Verdict(StrEnum):
@@ -46,8 +55,25 @@ def list_(
 
 @group.command("in-doubt")
 def in_doubt(mailout: MailoutOption = None, limit: LimitOption = 1000, json: JsonFlag = False) -> None:
-    """Show jobs whose letter may or may not have been taken by the provider."""
-    _show([JobState.IN_DOUBT], mailout, limit, json)
+    """Show jobs whose letter may or may not have been taken by the provider, and what each waits for."""
+    settings = ready_settings()
+    with opened_store(settings) as store:
+        mailout_id = find_mailout(store, mailout).id if mailout else None
+        weighed = _weighed(store, doubt_quiet(settings), mailout_id, limit)
+        jobs = store.jobs.list(states=[JobState.IN_DOUBT], mailout_id=mailout_id, limit=limit)
+        shown = [(job, weighed[job.id]) for job in jobs if job.id in weighed]
+    if json:
+        print_json([{**as_dict(job), "parked": found.parked, "why": found.why} for job, found in shown])
+        return
+    rows = [(job.id, job.recipient, job.attempt, found.standing, found.why) for job, found in shown]
+    print_table(f"{len(rows)} jobs in doubt", ["id", "recipient", "attempt", "", "why"], rows)
+    if any(found.parked for _, found in shown):
+        say(PARKED_ADVICE)
+
+
+def _weighed(store: SqlStore, quiet: timedelta, mailout_id: str | None, limit: int) -> dict[str, Weighed]:
+    found = weigh_doubts(store, quiet, mailout_id=mailout_id, limit=limit)
+    return {doubt.job_id: weighed for doubt, weighed in found}
 
 
 @group.command()

@@ -15,6 +15,8 @@ from sendonce.entrypoints.cli.senders import own_key
 from sendonce.entrypoints.views import mailout_view, progress_view
 from sendonce.errors import Refused, SendonceError, Unavailable
 from sendonce.flows.explain_progress import explain_progress
+from sendonce.flows.resolve_doubts import summarise_doubts
+from sendonce.wiring import doubt_quiet
 
 if TYPE_CHECKING:
     from sendonce.adapters.stores.sql import SqlStore
@@ -47,8 +49,10 @@ def print_status(settings: Settings, store: SqlStore, mailout_id: str, json: boo
     mailout = find_mailout(store, mailout_id)
     books = store.jobs.books(mailout_id)
     progress = explain_progress(store, mailout, books, own_key(settings))
+    doubts = summarise_doubts(store, doubt_quiet(settings), mailout_id) if books.in_doubt else []
     if json:
-        print_json({**mailout_view(mailout, books), **progress_view(progress)})
+        told = [{"standing": each.standing, "why": each.why, "jobs": count} for each, count in doubts]
+        print_json({**mailout_view(mailout, books), **progress_view(progress), "doubts": told})
         return
     say(f"Mailout {mailout.id} «{mailout.name}»: {status_words(mailout)}")
     if mailout.reason and not mailout.cancelled:
@@ -58,6 +62,10 @@ def print_status(settings: Settings, store: SqlStore, mailout_id: str, json: boo
     elif lines := progress_lines(progress, time_zone(settings)):
         say("\n".join(f"  {line}" for line in lines))
     print_books(books)
+    for weighed, count in doubts:
+        say(f"{count} in doubt, {weighed.standing}: {weighed.why}")
+    if any(weighed.parked for weighed, _ in doubts):
+        say(f"What is parked waits for your word: sendonce jobs in-doubt --mailout {mailout.id}")
 
 
 def print_books(books: Books) -> None:

@@ -64,8 +64,7 @@ _SES_EVENTS = {
     "post": {
         "operationId": "takeSesEvent",
         "summary": "An SNS message with an SES event, or about the subscription",
-        "description": "The signature is checked; topics that are not in SNS_ALLOWED_TOPIC_ARNS are refused. "
-        "503 asks SNS to bring the message again.",
+        "description": "The signature is checked; topics that are not in SNS_ALLOWED_TOPIC_ARNS are refused.",
         "requestBody": {
             "required": True,
             "content": {"text/plain": {"schema": _text("The SNS envelope: a JSON object.")}},
@@ -107,8 +106,7 @@ _SEND_MAILOUT = {
     "post": {
         "operationId": "sendMailout",
         "summary": "Start a mailout; it is sent in the background",
-        "description": "The secret stands in the body, in Authorization: Bearer or in X-Mailout-Token. "
-        "A body of more than 4 KB is read only with the secret in a header.",
+        "description": "The secret stands in the body, in Authorization: Bearer or in X-Mailout-Token.",
         "security": [{}, {"secret": []}, {"header": []}],
         "requestBody": {"required": True, "content": {_JSON: {"schema": _ref("SendMailout")}}},
         "responses": _answers(
@@ -188,11 +186,7 @@ _PICTURE = {
                 "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
             },
         ],
-        "responses": _answers({"description": "The picture, for ever the same."}, 404, 416, 503)
-        | {
-            "206": {"description": "The part that Range asks for."},
-            "304": {"description": "If-None-Match names what is here."},
-        },
+        "responses": _answers({"description": "The picture, for ever the same."}, 404, 503),
     }
 }
 
@@ -298,7 +292,6 @@ _ERRORS = {
     408: "The request took too long to arrive.",
     409: "Already sending or sent, or a rule forbids it.",
     413: "The body is longer than 256 KB.",
-    416: "Range asks for a part that is not there.",
     429: "Too many failed attempts from this address.",
     501: "This service was started without a part that does due work.",
     503: "The database does not answer. Try again later.",
@@ -310,8 +303,6 @@ OPENAPI: dict[str, Any] = {
         "title": "sendonce",
         "version": __version__,
         "summary": "Sends each letter to each recipient at most once, and can prove it.",
-        "description": "Any request may also get 400, 408, 414, 431, 501 or 505, after which the connection "
-        "ends: it is not good HTTP, takes too long, or has more than 64 KB or 128 fields of head.",
         "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
     },
     "paths": {

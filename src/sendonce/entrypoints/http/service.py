@@ -12,9 +12,9 @@ from starlette.requests import Request
 from sendonce.adapters.metrics import Metrics
 from sendonce.entrypoints.http.access import Gate, bearer_tokens
 from sendonce.errors import Unavailable
+from sendonce.flows.listen import Listener
 from sendonce.ports import Store
 from sendonce.settings import Settings
-from sendonce.wiring_sender_check import AT_ONCE, ProviderCheck
 
 Tick = Callable[[float], Awaitable[dict[str, Any]]]
 T = TypeVar("T")
@@ -49,7 +49,7 @@ class Service:
         self.tick = tick
         self.tenant_id = tenant_id
         self.gate = Gate()
-        self.sender_check = ProviderCheck(settings, AT_ONCE)
+        self.listener = Listener(store.event_route, settings.sns_allowed_topic_arns)
         writers = _SQLITE_WRITERS if settings.database_url.startswith("sqlite") else _THREADS
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="http")
         self._writers = ThreadPoolExecutor(writers, thread_name_prefix="http-writer")

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import uuid
 from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sendonce.adapters.events.ses_events import parse_ses_event
+from sendonce.adapters.events.ses_events import read_notification
 from sendonce.adapters.events.sns import SnsMessage, SnsRefused
 from sendonce.adapters.events.sns_subscriptions import confirm_subscription
 from sendonce.domain.event_route import ATTEND_EVERY
@@ -23,25 +22,25 @@ from sendonce.entrypoints.http.bodies import read_body
 from sendonce.entrypoints.http.service import Service
 from sendonce.entrypoints.http.slow_lane import SlowLane
 from sendonce.errors import BadInput, Unavailable
-from sendonce.flows.record_event import record_event
+from sendonce.flows.record_event import record_told
 from sendonce.wiring import aws_credentials, sns_verifier
 
 log = logging.getLogger(__name__)
-
-_SHOWN_CHARACTERS = 2_000
 
 
 async def attend_to_events(service: Service) -> None:
     """Note, as long as the service runs, that events are taken: only then a missing one proves anything."""
     if service.settings.ses_events_queue_url:
         return  # a worker takes them from there
-    attend = partial(service.store.event_route.attend, str(uuid.uuid4()), durable=False)
-    while True:
-        try:
-            await service.in_writer(attend)
-        except Unavailable as exc:
-            log.warning("the event route cannot be noted", extra={"fields": {"error": str(exc)}})
-        await asyncio.sleep(ATTEND_EVERY)
+    try:
+        while True:
+            try:
+                await service.in_writer(service.listener.attend)
+            except Unavailable as exc:
+                log.warning("the event route cannot be noted", extra={"fields": {"error": str(exc)}})
+            await asyncio.sleep(ATTEND_EVERY)
+    finally:
+        await service.in_writer(service.listener.leave)
 
 
 class SesEventEndpoint:
@@ -53,6 +52,13 @@ class SesEventEndpoint:
     async def post(self, request: Request) -> Response:
         body = await read_body(request)
         try:
+            return await self._take(request, body)
+        except Exception:
+            self._service.listener.broke()  # SNS gets a 5xx, and may give the event up
+            raise
+
+    async def _take(self, request: Request, body: bytes) -> Response:
+        try:
             message = await self._verified(request, body)
         except SnsRefused as refusal:
             return self._turn_away(request, refusal)
@@ -61,7 +67,7 @@ class SesEventEndpoint:
         elif message.type == "SubscriptionConfirmation":
             verdict = await self._service.in_verifier(self._confirm, message)
         else:
-            verdict = _note_unsubscription(message)
+            verdict = await self._service.in_writer(self._note_unsubscription, message)
         return json_answer({"verdict": verdict})
 
     async def _verified(self, request: Request, body: bytes) -> SnsMessage:
@@ -80,17 +86,10 @@ class SesEventEndpoint:
         return error_answer(refusal.http_status, "The message was refused.")
 
     def _record(self, message: SnsMessage) -> str:
-        try:
-            event = parse_ses_event(message.message, message.message_id)
-        except BadInput as exc:
-            # It is genuine and will not become readable: coming again would not help.
-            facts = {"event_id": message.message_id, "topic": message.topic_arn, "error": str(exc)}
-            raw = message.message[:_SHOWN_CHARACTERS]
-            log.warning("unreadable SES event", extra={"fields": {**facts, "raw": raw}})
-            return "unreadable"
-        if event is None:
-            return "ignored"
-        return str(record_event(self._service.store.events, self._service.metrics, event))
+        service = self._service
+        service.listener.heard_from(message.topic_arn)
+        told = read_notification(message.message, message.message_id, message.topic_arn)
+        return record_told(service.store.events, service.metrics, told)
 
     def _confirm(self, message: SnsMessage) -> str:
         settings = self._service.settings
@@ -99,14 +98,15 @@ class SesEventEndpoint:
             confirm_subscription(message, credentials, settings.aws_endpoint_url_sns or None)
         except BadInput as exc:  # keys that cannot be used: SNS may come again once they are corrected
             raise Unavailable(str(exc)) from exc
+        self._service.listener.heard_from(message.topic_arn)
         log.info("SNS subscription confirmed", extra={"fields": {"topic": message.topic_arn}})
         return "confirmed"
 
-
-def _note_unsubscription(message: SnsMessage) -> str:
-    """Nothing is done about it: whoever ended the subscription may have meant it."""
-    log.warning(
-        "the SNS subscription was ended: no more delivery events come from this topic",
-        extra={"fields": {"topic": message.topic_arn}},
-    )
-    return "noted"
+    def _note_unsubscription(self, message: SnsMessage) -> str:
+        """Nothing is done about it: whoever ended the subscription may have meant it."""
+        self._service.listener.ended(message.topic_arn)
+        log.warning(
+            "the SNS subscription was ended: no more delivery events come from this topic",
+            extra={"fields": {"topic": message.topic_arn}},
+        )
+        return "noted"

@@ -10,13 +10,20 @@ from sendonce.adapters.stores.memory.arrows import accept
 from sendonce.adapters.stores.memory.people import lower_status, suppress
 from sendonce.adapters.stores.memory.soft_bounces import SoftBounces
 from sendonce.adapters.stores.memory.state import JobRow, State
-from sendonce.domain.addresses import Address, parse_address
-from sendonce.domain.events import MARKS, BounceType, DeliveryEvent, EventKind, EventVerdict
+from sendonce.domain.addresses import Address
+from sendonce.domain.events import (
+    MARKS,
+    MOST_UNREADABLE,
+    BounceType,
+    DeliveryEvent,
+    EventKind,
+    EventVerdict,
+    UnreadableEvent,
+)
 from sendonce.domain.jobs import weigh_evidence
 from sendonce.domain.privacy import is_erased
 from sendonce.domain.subscribers import DEFAULT_TENANT, SubscriberStatus
 from sendonce.domain.suppressions import SuppressionReason
-from sendonce.errors import BadInput
 
 
 class MemoryEvents:
@@ -31,7 +38,7 @@ class MemoryEvents:
             row = self._state.jobs.get(event.job_id or "") if event.attempt is not None else None
             verdict = _judge(event, row)
             if row is not None and is_erased(row.recipient):
-                event = replace(event, recipients=(row.recipient,), raw={}, reason=None)
+                event = replace(event, recipients=(row.recipient,), destinations=(), raw={}, reason=None)
             self._state.events.append((event, row.id if row else None, now))
             self._return_canary(event, now)
             if verdict == EventVerdict.QUARANTINED:
@@ -85,12 +92,29 @@ class MemoryEvents:
         elif event.kind == EventKind.BOUNCE and event.bounce_type == BounceType.TRANSIENT:
             self._soft_bounces.came_back(row, now)
 
+    def keep_unreadable(self, event: UnreadableEvent) -> bool:
+        with self._state.transaction() as now:
+            kept = self._state.unreadable
+            if any(event.event_id == each.event_id for each in kept):
+                return False
+            kept.append(replace(event, received_at=now))
+            del kept[:-MOST_UNREADABLE]
+            return True
+
+    def unreadable(self, limit: int = 100) -> Sequence[UnreadableEvent]:
+        with self._state.transaction():
+            return self._state.unreadable[::-1][:limit]
+
+    def count_unreadable(self) -> int:
+        with self._state.transaction():
+            return len(self._state.unreadable)
+
     def all(self, *, job_id: str | None = None, limit: int = 100) -> Sequence[DeliveryEvent]:
         with self._state.transaction():
             newest_first = reversed(self._state.events)
             # Of the names of a letter only the first recipient is kept, and a job id that is known here.
             kept = [
-                replace(event, job_id=own_id, recipients=event.recipients[:1], canary=None)
+                replace(event, job_id=own_id, recipients=event.recipients[:1], destinations=(), canary=None)
                 for event, own_id, _ in newest_first
                 if job_id in (None, own_id)
             ]
@@ -110,18 +134,10 @@ def _apply_to_job(event: DeliveryEvent, row: JobRow, now: datetime) -> None:
     # Every event, a Reject too, is proof that the provider had taken this attempt.
     assert event.attempt is not None
     accept(row, event.attempt, event.message_id, now)
-    for mark in {"send_event_at", MARKS.get(event.kind, "send_event_at")}:
+    if mark := MARKS.get(event.kind):
         known: datetime | None = getattr(row, mark)
         setattr(row, mark, min(known or event.occurred_at, event.occurred_at))
 
 
 def _addresses(event: DeliveryEvent, row: JobRow | None) -> list[Address]:
-    if row is not None:
-        return [Address(row.recipient, row.recipient_key)]
-    readable = []
-    for recipient in event.recipients:
-        try:
-            readable.append(parse_address(recipient))
-        except BadInput:
-            continue
-    return readable
+    return [Address(row.recipient, row.recipient_key)] if row is not None else event.addressees()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -10,13 +10,12 @@ from sendonce.adapters.stores.memory.arrows import accept, archive, fall_back_on
 from sendonce.adapters.stores.memory.state import JobRow, State
 from sendonce.adapters.stores.memory.workers import sign_off
 from sendonce.domain.claim_counts import refuse_if_halted, was_committed
-from sendonce.domain.events import EventKind
+from sendonce.domain.doubts import NEAR, Doubt, Surroundings
 from sendonce.domain.jobs import (
     ADOPTED_ATTEMPTS,
     BEFORE_ALL,
     ClaimedJob,
     ClaimRequest,
-    Doubt,
     JobState,
     Move,
     Settlement,
@@ -26,13 +25,10 @@ from sendonce.domain.jobs import (
 from sendonce.domain.mailouts import RESTORED, MailoutStatus, Phase
 from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Refused
 from sendonce.domain.senders import PROBE_WITHIN, SenderHold
-from sendonce.domain.workers import ADOPTED, LedgerIdentity, WorkerRow
+from sendonce.domain.workers import ADOPTED, LedgerIdentity, WorkerRecord, WorkerRow
 from sendonce.errors import LedgerRolledBack
 from sendonce.errors import Refused as RefusedByRule
 from sendonce.ports import JobRef
-
-# How many accepted letters on each side of a doubt must have their Send event.
-NEIGHBOURS = 20
 
 
 class MemoryLedger:
@@ -221,47 +217,65 @@ class MemoryLedger:
         return move(row, Move.DOUBT, reason=reason)
 
     def _transport_of(self, row: JobRow) -> str | None:
-        worker = self._state.workers.get(row.worker_id or "")
-        return worker[0].transport if worker else None
+        worker = self._worker_of(row)
+        return worker.transport if worker else None
 
-    def doubts(self, transport: str, limit: int, *, after: str = BEFORE_ALL) -> Sequence[Doubt]:
+    def _worker_of(self, row: JobRow) -> WorkerRecord | None:
+        worker = self._state.workers.get(row.worker_id or "")
+        return worker[0] if worker else None
+
+    def doubts(
+        self,
+        limit: int,
+        *,
+        after: str = BEFORE_ALL,
+        transport: str | None = None,
+        mailout_id: str | None = None,
+    ) -> Sequence[Doubt]:
         with self._state.transaction():
             doubted = [
                 row
                 for row in sorted(self._state.jobs.values(), key=lambda row: row.id)
-                if row.state == JobState.IN_DOUBT and row.death_proof and row.id > after
-                if self._transport_of(row) == transport
+                if row.state == JobState.IN_DOUBT and row.id > after and mailout_id in (None, row.mailout_id)
+                if transport is None or (row.death_proof and self._transport_of(row) == transport)
             ]
-            return [self._describe(row, transport) for row in doubted[:limit]]
+            return [self._describe(row) for row in doubted[:limit]]
 
-    def _describe(self, row: JobRow, transport: str) -> Doubt:
-        assert row.death_proof_at is not None
-        assert row.claimed_at is not None
-        sent = [r for r in self._state.jobs_of(row.mailout_id) if r.state == JobState.SENT]
-        sent.sort(key=lambda r: r.id)
-        before = [r for r in sent if r.id < row.id][-NEIGHBOURS:]
-        behind = [r for r in sent if r.id > row.id][:NEIGHBOURS]
-        silent = sum(r.send_event_at is None for r in before + behind)
-        later = self._later_event(row.death_proof_at)
+    def _describe(self, row: JobRow) -> Doubt:
+        worker = self._worker_of(row)
         return Doubt(
             row.id,
             row.attempt,
             row.mailout_id,
-            transport,
+            worker.transport if worker else None,
+            worker.route if worker else None,
             row.claimed_at,
             row.death_proof_at,
-            silent,
-            later,
         )
 
-    def _later_event(self, moment: datetime) -> bool:
-        """Whether a letter claimed after ``moment`` has its Send event."""
-        for event, job_id, received_at in self._state.events:
-            if job_id is not None and event.kind == EventKind.SENT and received_at > moment:
-                claimed_at = self._state.jobs[job_id].claimed_at
-                if claimed_at is not None and claimed_at > moment:
-                    return True
-        return False
+    def surroundings(self, doubt: Doubt) -> Surroundings:
+        assert doubt.claimed_at is not None
+        assert doubt.death_proof_at is not None
+        with self._state.transaction():
+            accepted = list(self._accepted_on(doubt.route))
+        near = [(at, heard) for at, heard in accepted if abs(at - doubt.claimed_at) <= NEAR]
+        return Surroundings(
+            silent=sum(not heard for _, heard in near),
+            heard_before=any(heard and at <= doubt.claimed_at for at, heard in near),
+            heard_after=any(heard and at > doubt.claimed_at for at, heard in near),
+            heard_since_death=any(heard and at > doubt.death_proof_at for at, heard in accepted),
+        )
+
+    def _accepted_on(self, route: str | None) -> Iterator[tuple[datetime, bool]]:
+        """When each letter and canary of a route was claimed, and whether its Send event came."""
+        for row in self._state.jobs.values():
+            worker = self._worker_of(row)
+            proven = row.state == JobState.SENT and row.accepted_attempt is not None
+            if proven and row.claimed_at is not None and worker is not None and worker.route == route:
+                yield row.claimed_at, row.send_event_at is not None
+        for canary in self._state.canaries.values():
+            if canary.route == route and canary.message_id is not None:
+                yield canary.sent_at, canary.event_at is not None
 
     def prove_absence(self, refs: Sequence[JobRef], proof: str) -> int:
         moved = 0

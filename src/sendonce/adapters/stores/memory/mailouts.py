@@ -98,7 +98,7 @@ class MemoryMailouts:
             entry.mailout = replace(entry.mailout, status=MailoutStatus.READY)
             return True
 
-    def start(self, mailout_id: str, event: PageEvent | None = None, *, forced: bool = False) -> bool:
+    def start(self, mailout_id: str, event: PageEvent | None = None) -> bool:
         with self._state.transaction() as now:
             entry = self._with(mailout_id, MailoutStatus.READY)
             if entry is None or (event is not None and not self.hear(mailout_id, event)):
@@ -112,7 +112,6 @@ class MemoryMailouts:
                 started_at=now,
                 reason=reason,
                 scheduled=False,
-                forced=forced,
             )
             return True
 

@@ -63,7 +63,7 @@ class MemoryPeople:
             erasure = Erasure(
                 subscribers=len(places),
                 letters=sum([self._erase_job(row, key, scrubber, now) for row in jobs]),
-                events=self._erase_events(job_ids, scrubber, name),
+                events=self._erase_events(job_ids, scrubber, name) + self._erase_unreadable(scrubber),
                 suppressions=self._erase_suppressions(key, scrubber),
                 suppressed=self._suppress(key, now),
                 notes=self._erase_notes(scrubber),
@@ -87,11 +87,16 @@ class MemoryPeople:
             named = any((scrubber.text(text) or "") != text for text in event.recipients)
             if own_id not in job_ids and not (own_id is None and named):
                 continue
-            bare = replace(event, recipients=(name,), raw={}, reason=None)
+            bare = replace(event, recipients=(name,), destinations=(), raw={}, reason=None)
             bare = replace(bare, natural_key=erased_name(event.natural_key, self._state.pepper))
             erased += bare != event
             self._state.events[index] = (bare, own_id, at)
         return erased
+
+    def _erase_unreadable(self, scrubber: Scrubber) -> int:
+        kept = self._state.unreadable
+        self._state.unreadable = [event for event in kept if not scrubber.mentioned_in(event.raw)]
+        return len(kept) - len(self._state.unreadable)
 
     def _erase_suppressions(self, key: str, scrubber: Scrubber) -> int:
         erased = 0

@@ -12,7 +12,7 @@ from typing import Any
 
 from sendonce.domain.addresses import suppression_key
 from sendonce.domain.event_route import Receiver
-from sendonce.domain.events import DeliveryEvent
+from sendonce.domain.events import DeliveryEvent, UnreadableEvent
 from sendonce.domain.ids import time_ordered_id
 from sendonce.domain.jobs import Job, JobState
 from sendonce.domain.letters import Letter
@@ -77,6 +77,7 @@ class MailoutRow:
 
 @dataclass(slots=True)
 class Canary:
+    route: str
     sent_at: datetime
     message_id: str | None = None
     event_at: datetime | None = None
@@ -107,12 +108,14 @@ class State:
     subscribers: dict[tuple[str, str], Subscriber] = field(default_factory=dict)
     suppressions: dict[tuple[str, str], Suppression] = field(default_factory=dict)
     events: list[tuple[DeliveryEvent, str | None, datetime]] = field(default_factory=list)
+    unreadable: list[UnreadableEvent] = field(default_factory=list)
     workers: dict[str, tuple[WorkerRecord, str | None]] = field(default_factory=dict)
     claim_counts: dict[str, tuple[int, str]] = field(default_factory=dict)
     permits: dict[tuple[str, str], tuple[int, datetime]] = field(default_factory=dict)
     sender_holds: dict[str, SenderHold] = field(default_factory=dict)
     canaries: dict[str, Canary] = field(default_factory=dict)
     receivers: dict[str, list[Receiver]] = field(default_factory=dict)
+    topics: set[str] = field(default_factory=set)
     outbox: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     outbox_done: set[int] = field(default_factory=set)
     audit: list[tuple[str, str, str]] = field(default_factory=list)

@@ -106,21 +106,18 @@ class MemoryCanaries:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def launch(self, canary_id: str) -> None:
+    def launch(self, canary_id: str, route: str) -> None:
         with self._state.transaction() as now:
-            self._state.canaries[canary_id] = Canary(now)
+            self._state.canaries[canary_id] = Canary(route, now)
 
     def accepted(self, canary_id: str, message_id: str) -> None:
         with self._state.transaction():
             if canary_id in self._state.canaries:
                 self._state.canaries[canary_id].message_id = message_id
 
-    def last(self) -> tuple[datetime, bool] | None:
+    def last(self, route: str) -> tuple[datetime, bool] | None:
         with self._state.transaction():
-            accepted = [c for c in self._state.canaries.values() if c.message_id is not None]
+            own = [c for c in self._state.canaries.values() if c.route == route]
+            accepted = [c for c in own if c.message_id is not None]
             newest = max(accepted, key=lambda c: c.sent_at, default=None)
             return (newest.sent_at, newest.event_at is not None) if newest else None
-
-    def returned_since(self, moment: datetime) -> bool:
-        with self._state.transaction():
-            return any(c.sent_at > moment and c.event_at for c in self._state.canaries.values())

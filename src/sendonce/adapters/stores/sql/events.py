@@ -10,23 +10,37 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import canaries, delivery_events, ledger, message_jobs
+from sendonce.adapters.stores.schema import (
+    canaries,
+    delivery_events,
+    ledger,
+    message_jobs,
+    unreadable_events,
+)
 from sendonce.adapters.stores.sql.arrows import accept, lock_job
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
 from sendonce.adapters.stores.sql.rows import insert_for, new_id
 from sendonce.adapters.stores.sql.soft_bounces import SoftBounces
 from sendonce.adapters.stores.sql.suppressions import mark_subscriber, suppress
-from sendonce.domain.addresses import parse_address, suppression_key
-from sendonce.domain.events import MARKS, BounceType, DeliveryEvent, EventKind, EventVerdict
+from sendonce.domain.addresses import suppression_key
+from sendonce.domain.events import (
+    MARKS,
+    MOST_UNREADABLE,
+    BounceType,
+    DeliveryEvent,
+    EventKind,
+    EventVerdict,
+    UnreadableEvent,
+)
 from sendonce.domain.jobs import JobState, weigh_evidence
 from sendonce.domain.privacy import erased_name, is_erased
 from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.domain.suppressions import SuppressionReason
-from sendonce.errors import BadInput
 
 E = delivery_events.c
 J = message_jobs.c
+U = unreadable_events.c
 
 
 class SqlEvents:
@@ -101,8 +115,8 @@ class SqlEvents:
     def _apply_to_job(self, tx: Connection, event: DeliveryEvent, row: Row[Any], now: datetime) -> None:
         # Every event, a Reject too, is proof that the provider had taken this attempt.
         assert event.attempt is not None
-        marks = {"send_event_at"} | ({MARKS[event.kind]} if event.kind in MARKS else set())
-        earliest = {name: _earliest(getattr(row, name), event.occurred_at) for name in marks}
+        mark = MARKS.get(event.kind)
+        earliest = {mark: _earliest(getattr(row, mark), event.occurred_at)} if mark else {}
         accept(tx, row, event.attempt, event.message_id, now, earliest)
 
     def _apply_to_people(
@@ -125,11 +139,7 @@ class SqlEvents:
             suppress(tx, row.suppression_key, row.tenant_id, row.recipient, reason, note, now)
             mark_subscriber(tx, row.tenant_id, row.recipient_key, status, now, bounce)
             return
-        for recipient in event.recipients:
-            try:
-                address = parse_address(recipient)
-            except BadInput:
-                continue
+        for address in event.addressees():
             key = suppression_key(address.key, pepper_in_force(self._db, tx))
             if bounce:
                 self._soft_bounces.outweigh(tx, key, DEFAULT_TENANT, note)
@@ -141,6 +151,27 @@ class SqlEvents:
             self._soft_bounces.delivered(tx, row, now)
         elif event.kind == EventKind.BOUNCE and event.bounce_type == BounceType.TRANSIENT:
             self._soft_bounces.came_back(tx, row, now)
+
+    def keep_unreadable(self, event: UnreadableEvent) -> bool:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            told = {"event_id": event.event_id, "source": event.source, "why": event.why, "raw": event.raw}
+            insert = insert_for(self._db)(unreadable_events).values(id=new_id(now), received_at=now, **told)
+            if tx.execute(insert.on_conflict_do_nothing().returning(U.id)).first() is None:
+                return False
+            newest = sa.select(U.id).order_by(U.received_at.desc(), U.id.desc()).limit(MOST_UNREADABLE)
+            tx.execute(unreadable_events.delete().where(U.id.not_in(newest)))
+            return True
+
+    def unreadable(self, limit: int = 100) -> Sequence[UnreadableEvent]:
+        query = sa.select(U.event_id, U.source, U.why, U.raw, U.received_at)
+        newest = query.order_by(U.received_at.desc(), U.id.desc()).limit(limit)
+        with self._db.reading() as tx:
+            return [UnreadableEvent(*row) for row in tx.execute(newest)]
+
+    def count_unreadable(self) -> int:
+        with self._db.reading() as tx:
+            return tx.execute(sa.select(sa.func.count()).select_from(unreadable_events)).scalar_one()
 
     def all(self, *, job_id: str | None = None, limit: int = 100) -> Sequence[DeliveryEvent]:
         query = sa.select(delivery_events).order_by(E.received_at.desc(), E.id.desc()).limit(limit)

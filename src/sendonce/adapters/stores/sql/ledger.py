@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import delivery_events, ledger, mailouts, message_jobs, workers
+from sendonce.adapters.stores.schema import ledger, mailouts, message_jobs, workers
 from sendonce.adapters.stores.sql.arrows import (
     accept,
     archive_attempt,
@@ -23,9 +23,11 @@ from sendonce.adapters.stores.sql.arrows import (
 )
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.groups import Opening, groups_of
+from sendonce.adapters.stores.sql.neighbours import look_around
 from sendonce.adapters.stores.sql.rows import in_state, insert_audit
 from sendonce.adapters.stores.sql.sender_holds import lock_hold, put_off_probes
 from sendonce.adapters.stores.sql.workers import lock_worker, sign_off
+from sendonce.domain.doubts import Doubt, Surroundings
 from sendonce.domain.failpoints import failpoint
 from sendonce.domain.jobs import (
     ADOPTED_ATTEMPTS,
@@ -33,7 +35,6 @@ from sendonce.domain.jobs import (
     MOVES,
     ClaimedJob,
     ClaimRequest,
-    Doubt,
     JobState,
     Move,
     Settlement,
@@ -48,8 +49,6 @@ from sendonce.errors import LedgerRolledBack, Refused, Unavailable
 from sendonce.ports import JobRef
 
 JOBS = message_jobs.c
-# How many accepted letters on each side of a doubt must have their Send event.
-NEIGHBOURS = 20
 
 
 class UncommittedTurn:
@@ -256,39 +255,30 @@ class SqlLedger:
         update = message_jobs.update().where(in_state(JobState.SENDING), which).values(changes)
         return tx.execute(update).rowcount
 
-    def doubts(self, transport: str, limit: int, *, after: str = BEFORE_ALL) -> Sequence[Doubt]:
+    def doubts(
+        self,
+        limit: int,
+        *,
+        after: str = BEFORE_ALL,
+        transport: str | None = None,
+        mailout_id: str | None = None,
+    ) -> Sequence[Doubt]:
+        columns = (JOBS.id, JOBS.attempt, JOBS.mailout_id, workers.c.transport, workers.c.route)
         query = (
-            sa.select(JOBS.id, JOBS.attempt, JOBS.mailout_id, JOBS.claimed_at, JOBS.death_proof_at)
-            .join(workers, workers.c.id == JOBS.worker_id)
-            .where(in_state(JobState.IN_DOUBT), JOBS.death_proof.is_not(None), JOBS.id > after)
-            .where(workers.c.transport == transport)
-            .order_by(JOBS.id)
-            .limit(limit)
+            sa.select(*columns, JOBS.claimed_at, JOBS.death_proof_at)
+            .select_from(message_jobs.outerjoin(workers, workers.c.id == JOBS.worker_id))
+            .where(in_state(JobState.IN_DOUBT), JOBS.id > after)
         )
+        if transport is not None:
+            query = query.where(JOBS.death_proof.is_not(None), workers.c.transport == transport)
+        if mailout_id is not None:
+            query = query.where(JOBS.mailout_id == mailout_id)
         with self._db.reading() as tx:
-            return [self._doubt(tx, row, transport) for row in tx.execute(query).all()]
+            return [Doubt(*row) for row in tx.execute(query.order_by(JOBS.id).limit(limit))]
 
-    def _doubt(self, tx: Connection, row: Any, transport: str) -> Doubt:
-        silent = 0
-        for side, order in ((JOBS.id < row.id, JOBS.id.desc()), (JOBS.id > row.id, JOBS.id.asc())):
-            near = (
-                sa.select(JOBS.send_event_at)
-                .where(side, JOBS.mailout_id == row.mailout_id, JOBS.state == "sent")
-                .order_by(order)
-                .limit(NEIGHBOURS)
-            )
-            silent += sum(1 for (event_at,) in tx.execute(near) if event_at is None)
-        later = later_event(tx, row.death_proof_at)
-        return Doubt(
-            row.id,
-            row.attempt,
-            row.mailout_id,
-            transport,
-            row.claimed_at,
-            row.death_proof_at,
-            silent,
-            later,
-        )
+    def surroundings(self, doubt: Doubt) -> Surroundings:
+        with self._db.reading() as tx:
+            return look_around(tx, doubt)
 
     def prove_absence(self, refs: Sequence[JobRef], proof: str) -> int:
         moved = 0
@@ -425,16 +415,3 @@ def _may_be_due_at_once(settlements: Sequence[Settlement], claim: ClaimRequest |
 
 # A worker that is not heard of again leaves its job in doubt, unless an earlier attempt is proven.
 _DOUBTED = sa.case((JOBS.accepted_attempt.is_(None), "in_doubt"), else_="sent")
-
-
-def later_event(tx: Connection, moment: datetime) -> bool:
-    """Whether a letter claimed after ``moment`` has its Send event."""
-    query = (
-        sa.select(JOBS.id)
-        .join(delivery_events, delivery_events.c.job_id == JOBS.id)
-        .where(
-            delivery_events.c.received_at > moment, delivery_events.c.kind == "sent", JOBS.claimed_at > moment
-        )
-        .limit(1)
-    )
-    return tx.execute(query).first() is not None

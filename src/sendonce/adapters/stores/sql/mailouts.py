@@ -111,7 +111,7 @@ class SqlMailouts:
             update = mailouts.update().where(M.id == mailout_id, M.status == "draft")
             return tx.execute(update.values(status="ready", updated_at=now)).rowcount == 1
 
-    def start(self, mailout_id: str, event: PageEvent | None = None, *, forced: bool = False) -> bool:
+    def start(self, mailout_id: str, event: PageEvent | None = None) -> bool:
         with self._db.writing() as tx:
             now = self._db.now(tx)
             reason = sa.case((M.paused, M.reason), else_=None)
@@ -120,8 +120,7 @@ class SqlMailouts:
             update = mailouts.update().where(M.id == mailout_id, M.status == "ready")
             if event is not None:
                 update = update.where(_is_news(event)).values(**_remembered(event))
-            done = update.values(**started, scheduled=False, forced=forced, updated_at=now)
-            return tx.execute(done).rowcount == 1
+            return tx.execute(update.values(**started, scheduled=False, updated_at=now)).rowcount == 1
 
     def hear(self, mailout_id: str, event: PageEvent) -> bool:
         with self._db.writing() as tx:
@@ -459,5 +458,4 @@ def _as_mailout(row: Row[Any]) -> Mailout:
         scheduled=row.scheduled,
         except_of=tuple(row.except_of or ()),
         page_event=PageEvent(row.page_event, row.page_event_at) if row.page_event else None,
-        forced=row.forced,
     )

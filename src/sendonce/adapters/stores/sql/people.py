@@ -22,6 +22,7 @@ from sendonce.adapters.stores.schema import (
     outbox,
     subscribers,
     suppressions,
+    unreadable_events,
 )
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.events import as_event
@@ -95,7 +96,8 @@ class SqlPeople:
                 events=sum(
                     _erase_event(tx, row, name, erased_name(row.natural_key, pepper))
                     for row in _rows(tx, delivery_events, events)
-                ),
+                )
+                + _erase_unreadable(tx, scrubber),
                 subscribers=tx.execute(subscribers.delete().where(P.suppression_key == key)).rowcount,
                 suppressions=_erase_suppressions(tx, key, scrubber),
                 suppressed=suppress(tx, key, EVERYBODY, None, SuppressionReason.MANUAL, ERASED_NOTE, now),
@@ -123,6 +125,14 @@ def _erase_job(tx: Connection, job: Row[Any], scrubber: Scrubber, pepper: bytes,
         changes |= {"state": "skipped", "reason": "erased", "settled_at": now}
     tx.execute(message_jobs.update().where(J.id == job.id).values(changes))
     return True
+
+
+def _erase_unreadable(tx: Connection, scrubber: Scrubber) -> int:
+    """Nothing but deletion helps with what cannot be read."""
+    kept = tx.execute(sa.select(unreadable_events.c.id, unreadable_events.c.raw))
+    named = [row.id for row in kept if scrubber.mentioned_in(row.raw)]
+    tx.execute(unreadable_events.delete().where(unreadable_events.c.id.in_(named)))
+    return len(named)
 
 
 def _spellings(tx: Connection, key: str) -> list[str]:

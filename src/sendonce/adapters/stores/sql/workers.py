@@ -136,21 +136,16 @@ class SqlCanaries:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    def launch(self, canary_id: str) -> None:
+    def launch(self, canary_id: str, route: str) -> None:
         with self._db.writing() as tx:
-            tx.execute(canaries.insert().values(id=canary_id, sent_at=self._db.now(tx)))
+            tx.execute(canaries.insert().values(id=canary_id, route=route, sent_at=self._db.now(tx)))
 
     def accepted(self, canary_id: str, message_id: str) -> None:
         with self._db.writing() as tx:
             tx.execute(canaries.update().where(C.id == canary_id).values(message_id=message_id))
 
-    def last(self) -> tuple[datetime, bool] | None:
-        query = sa.select(C.sent_at, C.event_at).where(C.message_id.is_not(None)).order_by(C.sent_at.desc())
+    def last(self, route: str) -> tuple[datetime, bool] | None:
+        query = sa.select(C.sent_at, C.event_at).where(C.route == route, C.message_id.is_not(None))
         with self._db.reading() as tx:
-            row = tx.execute(query.limit(1)).first()
+            row = tx.execute(query.order_by(C.sent_at.desc()).limit(1)).first()
             return (row.sent_at, row.event_at is not None) if row else None
-
-    def returned_since(self, moment: datetime) -> bool:
-        query = sa.select(C.id).where(C.sent_at > moment, C.event_at.is_not(None)).limit(1)
-        with self._db.reading() as tx:
-            return tx.execute(query).first() is not None

@@ -28,12 +28,12 @@ def _workers_and_claims() -> None:
     )
     op.add_column("workers", sa.Column("claim_token", sa.Text()))
     op.add_column("ledger", sa.Column("adoptions", sa.Integer(), nullable=False, server_default=sa.text("0")))
+    op.add_column("workers", sa.Column("route", sa.Text(), nullable=False, server_default=""))
+    # One transport and one route is all that a database of the first schema is known to have had.
+    op.execute("UPDATE workers SET route = transport")
 
 
 def _held_senders() -> None:
-    op.add_column(
-        "mailouts", sa.Column("forced", sa.Boolean(), nullable=False, server_default=sa.text("false"))
-    )
     op.create_table(
         "sender_holds",
         sa.Column("key", sa.Text(), nullable=False),
@@ -47,7 +47,37 @@ def _held_senders() -> None:
 
 
 def _events() -> None:
-    pass
+    unheard = sa.text("state = 'sent' AND send_event_at IS NULL")
+    op.create_index(
+        "message_jobs_unheard",
+        "message_jobs",
+        ["claimed_at"],
+        sqlite_where=unheard,
+        postgresql_where=unheard,
+    )
+    op.add_column("canaries", sa.Column("route", sa.Text(), nullable=False, server_default=""))
+    op.create_index("canaries_sent", "canaries", ["sent_at"])
+    op.add_column(
+        "event_receivers", sa.Column("left", sa.Boolean(), nullable=False, server_default=sa.text("false"))
+    )
+    op.create_table(
+        "event_topics",
+        sa.Column("topic", sa.Text(), nullable=False),
+        sa.Column("subscribed_at", Moment(), nullable=False),
+        sa.Column("ended_at", Moment()),
+        sa.PrimaryKeyConstraint("topic"),
+    )
+    op.create_table(
+        "unreadable_events",
+        sa.Column("id", Identifier, nullable=False),
+        sa.Column("event_id", sa.Text(), nullable=False),
+        sa.Column("source", sa.Text(), nullable=False),
+        sa.Column("why", sa.Text(), nullable=False),
+        sa.Column("received_at", Moment(), nullable=False),
+        sa.Column("raw", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("event_id"),
+    )
 
 
 def _letters_and_mailouts() -> None:
