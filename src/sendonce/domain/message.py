@@ -34,6 +34,8 @@ _SOFT_BREAK = b"=\r\n"
 # RFC 2047 §2: a line that holds encoded words has at most 76 characters.
 _HEADER_LINE = 76
 _WORD_START, _WORD_END = b"=?utf-8?b?", b"?="
+# Sendmail drops the name of a longer mailbox from the header ("invalid comments"): its buffer has 256 bytes.
+_MAILBOX_LENGTH = 240
 # A bound on what the caches below may hold.
 _CACHED_LENGTH = 128
 
@@ -404,6 +406,10 @@ def _mailbox(address: str, name: str | None, where: str = "recipient", name_wher
         phrase = _phrase(name) if len(name) <= _CACHED_LENGTH else _phrase.__wrapped__(name)
     except _Unfit as exc:
         raise _refusal(name_where, name, exc) from exc
+    if len(phrase) + len(mailbox) > _MAILBOX_LENGTH:
+        phrase = _shortened(name, _MAILBOX_LENGTH - len(mailbox))
+        if not phrase:
+            return mailbox.encode("ascii")
     room = _HEADER_LINE - len("From: ") - len(phrase) - len(" <>")
     return phrase + (b" <" if len(mailbox) <= room else b"\r\n <") + mailbox.encode("ascii") + b">"
 
@@ -419,6 +425,21 @@ def _phrase(name: str) -> bytes:
             return name.encode("ascii")
         return b'"' + name.replace("\\", "\\\\").replace('"', '\\"').encode("ascii") + b'"'
     return _encoded_words(name, len("From: "))
+
+
+def _shortened(name: str, room: int) -> bytes:
+    """The beginning of a name, in whole words if they are short, with an ellipsis; empty if none fits."""
+    kept = min(len(name), max(room, 0))
+    while kept > 0:
+        start = name[:kept]
+        words = start.rpartition(" ")[0]
+        phrase = _encoded_words((words if 2 * len(words) > kept else start).rstrip() + "…", len("From: "))
+        if len(phrase) <= room:
+            return phrase
+        kept -= max(
+            (len(phrase) - room) // 8, 1
+        )  # no character takes less than 4/3 in base64, most twice that
+    return b""
 
 
 def _subject(template: Template, fields: Mapping[str, str]) -> bytes:
