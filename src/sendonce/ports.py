@@ -133,6 +133,12 @@ class Ledger(Protocol):
         Scheduled and sending jobs of started mailouts go to in_doubt, open workers end, the halt is lifted.
         """
 
+    def vouch(self, fingerprint: str | None, actor: str) -> None:
+        """An operator's word that this other database has lost nothing: the halt is lifted, nothing else.
+
+        It is written to the audit log. Where claims are missing all the same, they halt the ledger again.
+        """
+
 
 class Jobs(Protocol):
     """Looking at the ledger."""
@@ -472,7 +478,7 @@ class Store(Protocol):
     sender_holds: SenderHolds
 
     def fingerprint(self) -> str | None:
-        """What tells this database from a copy of it, where that can be told: a file's machine and inode."""
+        """What tells this database from a copy of it, where that can be told: see domain/fingerprints."""
 
     def close(self) -> None: ...
 

@@ -38,7 +38,7 @@ SES = {
 def adopt(database_url: str) -> str:
     """Tests copy their database files, and a copy is refused until somebody says that it is in use."""
     store = open_store(database_url)
-    store.ledger.adopt(store.fingerprint(), 0, "tests")
+    store.ledger.vouch(store.fingerprint(), "tests")
     store.close()
     return database_url
 

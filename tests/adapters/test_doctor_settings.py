@@ -183,6 +183,21 @@ def test_a_halted_or_rolled_back_ledger_is_a_stop(database: str, tmp_path: Path)
     assert "sendonce db adopt" in found["ledger"].fix
 
 
+@pytest.mark.parametrize(
+    ("recorded", "what"), [(None, "which database it is in"), ("elsewhere:1", "elsewhere:1")]
+)
+def test_a_ledger_in_an_unknown_or_another_database_is_told(
+    database: str, tmp_path: Path, recorded: str | None, what: str
+) -> None:
+    """Unknown is worth a warning; another one may have lost what was sent last, and stops."""
+    store = open_store(database)
+    store.ledger.vouch(recorded, "tests")
+    store.close()
+    found = doctor(database, tmp_path)
+    assert found.stops() == ({"ledger"} if recorded else set())
+    assert what in found.told("ledger")
+
+
 def test_a_state_directory_that_cannot_be_is_a_stop(database: str, tmp_path: Path) -> None:
     """Here a file is in its way."""
     (tmp_path / "file").write_text("")

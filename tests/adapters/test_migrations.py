@@ -99,9 +99,21 @@ def test_a_new_sqlite_file_is_its_owners_alone(tmp_path: Path) -> None:
 def test_upgrading_twice_is_fine(url: str) -> None:
     """The second time there is nothing to do, and the ledger is the same one."""
     with closing(open_store(url)) as store:
+        upgrade_schema(store.database)
         before = store.ledger.identity()
         assert upgrade_schema(store.database) == HEAD
         assert store.ledger.identity() == before
+
+
+def test_an_upgrade_records_the_fingerprint_where_there_is_none(url: str) -> None:
+    """A ledger of an earlier version learns which database it is in; one that knows is left as it is."""
+    with closing(open_store(url)) as store:
+        assert store.ledger.identity().fingerprint is None
+        upgrade_schema(store.database)
+        assert store.ledger.identity().fingerprint == store.fingerprint()
+        store.ledger.vouch("elsewhere", "the tests")
+        upgrade_schema(store.database)
+        assert store.ledger.identity().fingerprint == "elsewhere"
 
 
 def upgrade(url: str) -> str | None:

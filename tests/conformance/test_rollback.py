@@ -9,7 +9,9 @@ import pytest
 from sendonce.domain.events import EventKind, EventVerdict
 from sendonce.domain.jobs import JobState, Settlement
 from sendonce.domain.outcomes import Accepted
+from sendonce.domain.workers import ClaimCount
 from sendonce.errors import LedgerRolledBack
+from sendonce.flows.check_ledger import check_ledger
 from tests.conformance.backdoor import audit
 from tests.conformance.stage import ACCEPTED, DEFERRED, REFUSED, Stage
 
@@ -51,24 +53,26 @@ def test_adoption_puts_open_jobs_in_doubt_and_lifts_the_halt(stage: Stage) -> No
     stage.settle(sent, ACCEPTED)
     stage.settle(failed, REFUSED)
     stage.store.ledger.halt("restored")
-    assert stage.store.ledger.adopt("machine-2", 500, "jane") == 2
+    here = stage.store.fingerprint()
+    assert stage.store.ledger.adopt(here, 500, "jane") == 2
     books = stage.store.jobs.books(mailout_id)
     assert (books.sent, books.failed, books.in_doubt, books.open) == (1, 1, 2, 0)
     identity = stage.store.ledger.identity()
-    assert (identity.halted, identity.fingerprint) == (None, "machine-2")
+    assert (identity.halted, identity.fingerprint) == (None, here)
     assert ("jane", "adopt", "ledger") in audit(stage.store)
     assert stage.claim().claimed == ()
 
 
 def test_adoption_lifts_the_claim_sequence(stage: Stage) -> None:
-    """The next claim's number is above the highest that was seen outside."""
+    """The next claim's number is above the highest that was seen outside, on this machine or another."""
     stage.running(2)
     stage.claim(limit=1)
     stage.store.ledger.adopt(None, 500, "jane")
-    assert stage.store.ledger.identity().claim_seq == 500
+    elsewhere = 100_000
+    assert stage.store.ledger.identity().claim_seq > 500 + elsewhere
     doubts = [job.id for job in stage.store.jobs.list()]
     stage.store.ledger.resolve(doubts, sent=False, actor="jane", note="")
-    assert stage.claim().claim_seq > 500
+    assert stage.claim().claim_seq > 500 + elsewhere
 
 
 def test_adoption_never_lowers_the_claim_sequence(stage: Stage) -> None:
@@ -150,3 +154,86 @@ def test_a_quarantined_bounce_still_suppresses(stage: Stage) -> None:
     job = stage.claim_one()
     assert stage.event(job, EventKind.BOUNCE, attempt=9) == EventVerdict.QUARANTINED
     assert stage.subscriber().status == "bounced"
+
+
+ELSEWHERE = "7412345678901234567:00000001:16384"
+
+
+def recorded_elsewhere(stage: Stage) -> None:
+    """The ledger was kept in another database until now."""
+    stage.store.ledger.vouch(ELSEWHERE, "the tests")
+
+
+def test_another_database_is_halted_at_the_next_claim(stage: Stage) -> None:
+    """A promoted standby or a copy: no worker claims from it, and the reason says what to do."""
+    stage.running(2)
+    stage.store.ledger.vouch(stage.store.fingerprint(), "the tests")
+    worker = stage.worker()
+    stage.claim_one(worker)
+    recorded_elsewhere(stage)
+    with pytest.raises(LedgerRolledBack, match=rf"{ELSEWHERE}.*db adopt.*--nothing-was-lost"):
+        stage.claim(worker)
+    assert ELSEWHERE in (stage.store.ledger.identity().halted or "")
+    assert stage.store.workers.claims_of([worker]) == {worker: 1}
+    with pytest.raises(LedgerRolledBack):
+        stage.claim()
+
+
+def test_another_database_is_halted_before_a_worker_starts(stage: Stage) -> None:
+    """Whatever the state directory says: it may be empty."""
+    recorded_elsewhere(stage)
+    with pytest.raises(LedgerRolledBack, match=ELSEWHERE):
+        check_ledger(stage.store, NoWitness())
+    assert stage.store.ledger.identity().halted is not None
+
+
+def test_a_clean_switch_puts_nothing_in_doubt(stage: Stage) -> None:
+    """On an operator's word everything goes on as it was, living workers too; the word is audited."""
+    mailout_id = stage.running(3)
+    worker = stage.worker()
+    sending = stage.claim_one(worker)
+    recorded_elsewhere(stage)
+    with pytest.raises(LedgerRolledBack):
+        stage.claim(worker)
+    stage.store.ledger.vouch(stage.store.fingerprint(), "jane")
+    assert ("jane", "adopt --nothing-was-lost", "ledger") in audit(stage.store)
+    check_ledger(stage.store, NoWitness())
+    assert len(stage.claim(worker).claimed) == 2
+    assert stage.settle(sending, ACCEPTED) == 1
+    assert stage.store.jobs.books(mailout_id).in_doubt == 0
+
+
+def test_a_word_does_not_hide_a_lost_claim(stage: Stage) -> None:
+    """Where claims are missing after all, the next one halts the ledger again."""
+    stage.running(2)
+    worker = stage.worker()
+    stage.store.ledger.halt("another database")
+    stage.store.ledger.vouch(stage.store.fingerprint(), "jane")
+    with pytest.raises(LedgerRolledBack, match="which made 5"):
+        stage.claim(worker, claims=5)
+    assert stage.store.ledger.identity().halted is not None
+
+
+@pytest.mark.parametrize("unreadable", range(3))
+def test_what_a_role_may_not_read_is_not_compared(stage: Stage, unreadable: int) -> None:
+    """A managed server may hide a part; the others still tell."""
+    stage.running(1)
+    here = (stage.store.fingerprint() or "").split(":")
+    if unreadable >= len(here):
+        return
+    parts = [part if number != unreadable else "?" for number, part in enumerate(here)]
+    stage.store.ledger.vouch(":".join(parts), "the tests")
+    assert len(stage.claim().claimed) == 1
+    stage.store.ledger.vouch(":".join(parts) + ":more", "the tests")
+    with pytest.raises(LedgerRolledBack):
+        stage.claim()
+
+
+class NoWitness:
+    """A state directory that was lost."""
+
+    def highest_claim(self) -> int:
+        return 0
+
+    def claim_counts(self) -> tuple[ClaimCount, ...]:
+        return ()

@@ -75,6 +75,12 @@ The time that the database forgot may have issued attempts: their events must fi
 them as older ones, and no number may be given to a second letter.
 """
 
+ADOPTED_CLAIMS = 1_000_000_000
+"""How far an adopted database moves its claim numbers.
+
+Machines that saw higher ones in the forgotten time must not take it for an older copy again.
+"""
+
 
 def after(state: JobState, move: Move) -> JobState | None:
     """The state that ``move`` leads to, or None where the move is not allowed."""

@@ -34,6 +34,8 @@ class Pulse(NamedTuple):
 
 ADOPTED = "the database was adopted"
 """How workers of the time before ended."""
+VOUCHED = "adopt --nothing-was-lost"
+"""What the audit log calls an operator's word that another database is the same ledger."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from sendonce.domain.claim_counts import HOW_TO_GO_ON
+from sendonce.domain.claim_counts import HOW_TO_GO_ON, refuse_if_halted
+from sendonce.domain.fingerprints import refuse_another_database
 from sendonce.domain.workers import ClaimCount, LedgerIdentity
 from sendonce.errors import LedgerRolledBack
 from sendonce.ports import Store
@@ -24,19 +25,20 @@ def check_ledger(store: Store, witness: ClaimWitness) -> None:
     # The witness first: what is claimed meanwhile is in the database before it is outside.
     highest, counts = witness.highest_claim(), witness.claim_counts()
     identity = store.ledger.identity()
-    reason = identity.halted or _went_back(store, identity, highest, counts)
-    if reason is None and identity.fingerprint is not None and identity.fingerprint != store.fingerprint():
-        reason = f"The database file is a copy, or was moved from another machine. {HOW_TO_GO_ON}"
-    if reason is not None:
-        store.ledger.halt(reason)
-        raise LedgerRolledBack(reason)
+    try:
+        refuse_if_halted(identity.halted)
+        refuse_another_database(identity.fingerprint, store.fingerprint())
+        _refuse_if_it_went_back(store, identity, highest, counts)
+    except LedgerRolledBack as exc:
+        store.ledger.halt(str(exc))
+        raise
 
 
-def _went_back(
+def _refuse_if_it_went_back(
     store: Store, identity: LedgerIdentity, highest: int, counts: Sequence[ClaimCount]
-) -> str | None:
+) -> None:
     if identity.claim_seq < highest:
-        return (
+        raise LedgerRolledBack(
             f"The database knows of {identity.claim_seq} claims, but {highest} were made from it "
             f"on this machine: it was restored from an older copy. {HOW_TO_GO_ON}"
         )
@@ -45,8 +47,7 @@ def _went_back(
         # What was counted before the last adoption has been put in doubt by it.
         claims = known.get(count.worker_id, 0) if count.adoption == identity.adoptions else count.claims
         if count.adoption > identity.adoptions or claims < count.claims:
-            return (
+            raise LedgerRolledBack(
                 f"The database knows of {claims} claims by worker {count.worker_id}, but {count.claims} were "
                 f"made on this machine: it was restored from an older copy. {HOW_TO_GO_ON}"
             )
-    return None

@@ -13,6 +13,7 @@ from pathlib import Path
 from sendonce.adapters.doctor.waiting import in_own_thread
 from sendonce.adapters.wire_journal import StateDirectory
 from sendonce.domain.checks import Check, listed, ok, stop, warning
+from sendonce.domain.fingerprints import UNREADABLE
 from sendonce.errors import LedgerRolledBack, NotFound, Refused, SchemaMismatch, SendonceError, Unavailable
 from sendonce.ports import Store
 
@@ -125,7 +126,27 @@ class LedgerProbe:
             return [stop(self.name, str(exc), fix)]
         except Unavailable as exc:
             return [stop(self.name, str(exc), "Set STATE_DIR to a folder that this user may write.")]
-        return [ok(self.name, "The database knows of all that was sent from it here.")]
+        recorded, seen = await in_own_thread(
+            lambda: (store.ledger.identity().fingerprint, store.fingerprint() or "")
+        )
+        return [self._judge(recorded, seen)]
+
+    def _judge(self, recorded: str | None, seen: str) -> Check:
+        """Whether another database in the place of this one would show."""
+        if recorded is None:
+            what = "The ledger does not know which database it is in, so a restored one could look the same."
+            return warning(self.name, what, "Run 'sendonce db upgrade', which records it.")
+        if UNREADABLE in seen.split(":"):
+            what = (
+                f"The database role cannot read all that tells this server from another ({seen}): after a "
+                "fail-over or a restore only the counts of claims show what was lost."
+            )
+            fix = (
+                "Let it execute pg_control_system(), pg_current_wal_lsn() and pg_walfile_name(pg_lsn), or "
+                "run 'sendonce db adopt' after each fail-over and restore."
+            )
+            return warning(self.name, what, fix)
+        return ok(self.name, "The database knows of all that was sent from it here.")
 
 
 class WorkersProbe:

@@ -11,6 +11,7 @@ from sendonce.domain.mailouts import RESTORED
 from sendonce.entrypoints.cli.context import opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, print_json, say
 from sendonce.errors import NotFound
+from sendonce.ports import Store
 
 group = typer.Typer(
     name="db",
@@ -42,10 +43,18 @@ def upgrade(json: JsonFlag = False) -> None:
 
 @group.command()
 def adopt(
+    nothing_was_lost: Annotated[
+        bool,
+        typer.Option(
+            "--nothing-was-lost",
+            help="You know that this database has every commit of the former one, as after a clean switch to "
+            "a synchronous standby: nothing is put in doubt.",
+        ),
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     json: JsonFlag = False,
 ) -> None:
-    """Take a restored or copied database into use.
+    """Take a restored, copied or promoted database into use.
 
     What is scheduled or sending in started mailouts may have been sent from the other copy: it becomes
     in doubt, and 'sendonce jobs resolve' or the provider's events settle it.
@@ -58,6 +67,9 @@ def adopt(
             typer.confirm(
                 "Stop every other copy of this database first. Is this the only one in use?", abort=True
             )
+        if nothing_was_lost:
+            _vouch(store, yes=yes, json=json)
+            return
         highest = wiring.state_directory(settings, store).highest_claim()
         doubted = store.ledger.adopt(store.fingerprint(), highest, getpass.getuser())
         unsure = [m for m in store.mailouts.all() if m.paused and m.reason == RESTORED]
@@ -69,6 +81,18 @@ def adopt(
         say(f"Mailout {mailout.id} «{mailout.name}» is paused: it may have been sent from the other copy.")
     if unsure:
         say("Only if you know that it was not: sendonce mailout resume ID --not-sent-elsewhere")
+
+
+def _vouch(store: Store, *, yes: bool, json: bool) -> None:
+    if not yes:
+        typer.confirm(
+            "A commit that was lost is a letter sent twice. Do you know that nothing was lost?", abort=True
+        )
+    store.ledger.vouch(store.fingerprint(), getpass.getuser())
+    if json:
+        print_json({"in_doubt": 0, "paused": [], "nothing_was_lost": True})
+    else:
+        say("Adopted on your word that nothing was lost, which is in the audit log. Nothing is in doubt.")
 
 
 @group.command("rotate-keys")

@@ -11,8 +11,10 @@ from sendonce.adapters.stores.memory.state import JobRow, State
 from sendonce.adapters.stores.memory.workers import sign_off
 from sendonce.domain.claim_counts import refuse_if_halted, was_committed
 from sendonce.domain.doubts import NEAR, Doubt, Surroundings
+from sendonce.domain.fingerprints import refuse_another_database
 from sendonce.domain.jobs import (
     ADOPTED_ATTEMPTS,
+    ADOPTED_CLAIMS,
     BEFORE_ALL,
     ClaimedJob,
     ClaimRequest,
@@ -25,7 +27,7 @@ from sendonce.domain.jobs import (
 from sendonce.domain.mailouts import RESTORED, MailoutStatus, Phase
 from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Refused
 from sendonce.domain.senders import PROBE_WITHIN, SenderHold
-from sendonce.domain.workers import ADOPTED, LedgerIdentity, WorkerRecord, WorkerRow
+from sendonce.domain.workers import ADOPTED, VOUCHED, LedgerIdentity, WorkerRecord, WorkerRow
 from sendonce.errors import LedgerRolledBack
 from sendonce.errors import Refused as RefusedByRule
 from sendonce.ports import JobRef
@@ -95,6 +97,7 @@ class MemoryLedger:
 
     def _was_committed(self, claim: ClaimRequest) -> bool:
         refuse_if_halted(self._state.halted)
+        refuse_another_database(self._state.fingerprint, self._state.place)
         row = None
         if claim.worker_id in self._state.workers:
             _, end = self._state.workers[claim.worker_id]
@@ -341,9 +344,14 @@ class MemoryLedger:
             s.adoptions += 1
             for worker_id, (worker, end) in s.workers.items():
                 s.workers[worker_id] = (worker, end or ADOPTED)
-            s.claim_seq = max(s.claim_seq, claim_seq)
+            s.claim_seq = max(s.claim_seq, claim_seq) + ADOPTED_CLAIMS
             s.audit.append((actor, "adopt", "ledger"))
             return doubted
+
+    def vouch(self, fingerprint: str | None, actor: str) -> None:
+        with self._state.transaction():
+            self._state.halted, self._state.fingerprint = None, fingerprint
+            self._state.audit.append((actor, VOUCHED, "ledger"))
 
     def _adopt_job(self, row: JobRow, why: str, now: datetime) -> int:
         if row.state not in (JobState.SCHEDULED, JobState.SENDING, JobState.IN_DOUBT):

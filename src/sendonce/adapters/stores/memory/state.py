@@ -97,8 +97,8 @@ class State:
     clock: Callable[[], datetime]
     pepper: bytes = field(default_factory=lambda: os.urandom(32))
     fingerprint: str | None = None
-    place: str | None = None
-    """What the fingerprint is compared with: a test may move the store."""
+    place: str = "memory"
+    """What a recorded fingerprint is compared with."""
     claim_seq: int = 0
     halted: str | None = None
     adoptions: int = 0

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, make_url
 
 from sendonce.adapters.stores.schema import SQLITE_TIME
+from sendonce.adapters.stores.sql.fingerprints import ServerFingerprint, file_fingerprint
 from sendonce.errors import StoreLost, Unavailable
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Database:
         self.schema = schema
         self.dialect = self.url.get_backend_name()
         self.engine = _sqlite_engine(self.url) if self.is_sqlite else _postgres_engine(self.url, schema)
+        self.server = ServerFingerprint()
 
     @property
     def is_sqlite(self) -> bool:
@@ -50,16 +52,13 @@ class Database:
     def sqlite_file(self) -> Path | None:
         return Path(self.url.database or "") if self.is_sqlite else None
 
-    def fingerprint(self) -> str | None:
-        """Machine and inode of a database file: a copy has others. A server's data cannot be told so."""
+    def fingerprint(self) -> str:
+        """What tells this database from a copy of it: see domain/fingerprints."""
         file = self.sqlite_file
-        if file is None:
-            return None
-        try:
-            machine = Path("/etc/machine-id").read_text(encoding="ascii").strip()
-        except OSError:
-            machine = "unknown"
-        return f"{machine}:{file.stat().st_ino}"
+        if file is not None:
+            return file_fingerprint(file)
+        with self.reading() as tx:
+            return self.server.ask(tx)
 
     @contextmanager
     def writing(self, *, made_durable: bool = True, at_once: bool = False) -> Iterator[Connection]:
@@ -156,6 +155,8 @@ class Database:
 _FIXES = (
     ("disk is full", "The disk that holds {where} is full: free some space; nothing was lost."),
     ("no space left", "The disk that holds {where} is full: free some space; nothing was lost."),
+    ("recovery is in progress", "{where} is a standby in recovery: set DATABASE_URL to the primary."),
+    ("read-only transaction", "{where} takes no writes, as a standby does: set DATABASE_URL to the primary."),
     (
         "readonly database",
         "{where} cannot be written: check its permissions and the disk, or set DATABASE_URL.",

@@ -22,6 +22,7 @@ from sqlalchemy.engine import Connection
 
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.domain.claim_counts import refuse_if_halted, was_committed
+from sendonce.domain.fingerprints import refuse_another_database
 from sendonce.domain.jobs import ClaimedJob, ClaimRequest, JobState
 from sendonce.domain.workers import WorkerRow
 from sendonce.ports import JobRef
@@ -88,8 +89,9 @@ class SqliteGroups:
         if claim is None:
             return Opening(now)
         rows = self._execute(tx, "open_mailouts", claim.sender).fetchall()
-        _, halted, adoptions, held = rows[0]
+        _, halted, adoptions, held, recorded = rows[0]
         refuse_if_halted(halted)
+        refuse_another_database(recorded, self._db.fingerprint())
         expected = (claim.worker_id, claim.token, claim.claims)
         when = (count_anyway, self._db.moment(now), claim.sender)
         counted = self._execute(tx, "count_claim", *expected, *when).fetchone()
@@ -140,12 +142,22 @@ class PostgresGroups:
     def open(self, tx: Connection, claim: ClaimRequest | None, *, count_anyway: bool) -> Opening:
         if claim is None:
             return Opening(self._execute(tx, "open_settle").fetchone()[0].astimezone(UTC))
-        expected = {"worker": claim.worker_id, "token": claim.token, "claims": claim.claims}
-        values = {**expected, "anyway": count_anyway, "sender": claim.sender}
-        rows = self._execute(tx, "open_claim", values).fetchall()
-        _, moment, halted, adoptions, held, counted, *_ = rows[0]
+        server = self._db.server
+        known = server.known
+        values = {
+            "worker": claim.worker_id,
+            "token": claim.token,
+            "claims": claim.claims,
+            "anyway": count_anyway,
+            "sender": claim.sender,
+            "known_start": known.started,
+        }
+        statement = self._db.statement("open_claim").replace("{fingerprint}", server.columns(tx))
+        rows = self._db.driver(tx).execute(statement, values).fetchall()
+        _, moment, halted, adoptions, held, counted, _, _, recorded, *seen = rows[0]
         now = moment.astimezone(UTC)
         refuse_if_halted(halted)
+        refuse_another_database(recorded, server.read(seen, known))
         if counted is not None:
             return Opening(now, held, [row[0] for row in rows if row[0] is not None], counted)
         # A statement of its own: the first may have waited for a COMMIT that it does not see.

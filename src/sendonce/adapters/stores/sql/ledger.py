@@ -31,6 +31,7 @@ from sendonce.domain.doubts import Doubt, Surroundings
 from sendonce.domain.failpoints import failpoint
 from sendonce.domain.jobs import (
     ADOPTED_ATTEMPTS,
+    ADOPTED_CLAIMS,
     BEFORE_ALL,
     MOVES,
     ClaimedJob,
@@ -44,7 +45,7 @@ from sendonce.domain.mailouts import RESTORED
 from sendonce.domain.outcomes import Accepted, Deferred, InDoubt
 from sendonce.domain.outcomes import Refused as RefusedOutcome
 from sendonce.domain.senders import SenderHold
-from sendonce.domain.workers import ADOPTED, LedgerIdentity
+from sendonce.domain.workers import ADOPTED, VOUCHED, LedgerIdentity
 from sendonce.errors import LedgerRolledBack, Refused, Unavailable
 from sendonce.ports import JobRef
 
@@ -377,14 +378,21 @@ class SqlLedger:
             tx.execute(workers.update().where(workers.c.ended_at.is_(None)).values(ended_at=now, end=ADOPTED))
             if self._db.is_sqlite:
                 higher = sa.case((ledger.c.claim_seq < claim_seq, claim_seq), else_=ledger.c.claim_seq)
-                tx.execute(ledger.update().values(claim_seq=higher))
+                tx.execute(ledger.update().values(claim_seq=higher + ADOPTED_CLAIMS))
             else:
                 tx.exec_driver_sql(
-                    "SELECT setval('claim_seq', greatest(last_value, %(seq)s)) FROM claim_seq",
-                    {"seq": max(claim_seq, 1)},
+                    "SELECT setval('claim_seq', greatest(last_value, %(seq)s) + %(more)s) FROM claim_seq",
+                    {"seq": claim_seq, "more": ADOPTED_CLAIMS},
                 )
             insert_audit(tx, now, actor, "adopt", "ledger", {"in_doubt": doubted})
         return doubted
+
+    def vouch(self, fingerprint: str | None, actor: str) -> None:
+        with self._db.writing() as tx:
+            before = tx.execute(sa.select(ledger.c.fingerprint, ledger.c.halted).with_for_update()).one()
+            tx.execute(ledger.update().values(halted=None, fingerprint=fingerprint))
+            details = {"from": before.fingerprint, "to": fingerprint, "halted": before.halted}
+            insert_audit(tx, self._db.now(tx), actor, VOUCHED, "ledger", details)
 
     def _doubt_all(self, tx: Connection) -> int:
         """What the forgotten time may have sent. The proofs of that time are worth nothing either.

@@ -179,6 +179,8 @@ def _known_version(version: str) -> bool:
 
 def _first_rows(database: Database, tx: sa.Connection) -> None:
     if tx.execute(sa.select(ledger.c.one)).first() is not None:
+        unknown = ledger.update().where(ledger.c.fingerprint.is_(None))
+        tx.execute(unknown.values(fingerprint=database.fingerprint()))
         return
     now = database.now(tx)
     identity = {

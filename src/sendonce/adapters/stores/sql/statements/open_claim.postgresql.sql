@@ -2,6 +2,7 @@
 -- give the clock, the mailouts that may be claimed from, whether the whole ledger is halted, and whether the sender
 -- is held: always at least one row. Where nothing is due, or the sender is held, nothing is counted, so a worker
 -- that waits writes nothing; "anyway" counts all the same. For set_config and the lock see open_settle.
+-- The fingerprint is compared here, for a pooler hides that the server has become another one.
 WITH counted AS (
     UPDATE workers SET claims = claims + 1, claim_token = %(token)s
     WHERE id = %(worker)s AND claims = %(claims)s AND ended_at IS NULL
@@ -16,7 +17,8 @@ WITH counted AS (
 )
 SELECT m.id::text, clock_timestamp(), l.halted, l.adoptions,
     EXISTS (SELECT 1 FROM sender_holds h WHERE h.key = %(sender)s), (SELECT claims FROM counted),
-    set_config('synchronous_commit', 'on', true), pg_advisory_xact_lock_shared(7337065265)
+    set_config('synchronous_commit', 'on', true), pg_advisory_xact_lock_shared(7337065265),
+    l.fingerprint, {fingerprint}
 FROM ledger l LEFT JOIN mailouts m
     ON m.status = 'sending' AND m.phase = 'running' AND NOT m.paused AND NOT m.cancelled
 ORDER BY m.id
