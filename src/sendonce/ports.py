@@ -150,8 +150,13 @@ class Jobs(Protocol):
     def count_unsubscribed(self, mailout_id: str) -> int:
         """Recipients of a mailout who unsubscribed after it was sent to them."""
 
-    def troubles(self, mailout_id: str, limit: int) -> tuple[Sequence[Job], int]:
-        """Jobs that failed, died, bounced, were complained of or are in doubt: the first, and how many."""
+    def troubles(
+        self, mailout_id: str, limit: int, *, among: Sequence[str] | None = None
+    ) -> tuple[Sequence[Job], int]:
+        """Jobs that are errors (``RecipientOutcome.is_error``): the first, and how many there are.
+
+        With ``among`` only jobs of these ids count.
+        """
 
     def oldest_due(self) -> datetime | None:
         """The due time of the job that has waited longest, if any is claimable."""

@@ -13,6 +13,7 @@ import uuid
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sendonce.domain import failpoints
 from sendonce.domain.letters import MessageSettings
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from sendonce.adapters.notion.client import NotionClient
     from sendonce.adapters.notion.names import TableNames
     from sendonce.adapters.notion.pace import Policy
+    from sendonce.adapters.sources.notion import NotionLetters
     from sendonce.adapters.stores.sql import SqlStore
     from sendonce.adapters.wire_journal import StateDirectory
     from sendonce.domain.addresses import Address
@@ -321,18 +323,27 @@ def _report_file(settings: Settings, mailout_id: str) -> Path:
     return settings.state_dir / "reports" / f"{mailout_id}.csv"
 
 
+def notion_letters(settings: Settings, store: Store, client: NotionClient) -> NotionLetters:
+    """The letters that are written in Notion."""
+    from sendonce.adapters.sources.notion import NotionLetters
+
+    table, names = settings.notion_letters_id, notion_names(settings)[0]
+    zone = time_zone(settings)
+    return NotionLetters(client, store.assets, settings.app_base_url, table, names, zone)
+
+
 def make_notion_chores(settings: Settings, store: Store) -> list[Chore]:
     """Pages are read, and told what became of them."""
     if not settings.notion_token:
         return []
     from sendonce.adapters.notion.reporter import NotionReporter
     from sendonce.adapters.notion.reports import NotionReports
-    from sendonce.adapters.sources.notion import NotionLetters
+    from sendonce.flows.explain_progress import explain_progress
     from sendonce.flows.prepare_mailouts import Preparer
 
     client = notion_client(settings)
     letters, errors = notion_names(settings)
-    source = NotionLetters(client, store.assets, settings.app_base_url, settings.notion_letters_id, letters)
+    source = notion_letters(settings, store, client)
     preparer = Preparer(
         store, {"notion": source}, lambda: message_settings(settings, store), settings.test_emails
     )
@@ -341,9 +352,27 @@ def make_notion_chores(settings: Settings, store: Store) -> list[Chore]:
         reports = NotionReports(
             client, settings.notion_letters_id, settings.notion_errors_id, letters, errors
         )
-        reporter = NotionReporter(store, reports, with_errors=bool(settings.notion_errors_id))
+        key = str(sender_key(settings))
+        reporter = NotionReporter(
+            store,
+            reports,
+            with_errors=bool(settings.notion_errors_id),
+            explain=lambda mailout, books: explain_progress(store, mailout, books, key),
+            zone=time_zone(settings),
+        )
         chores.append((2.0, reporter.run))
     return chores
+
+
+def time_zone(settings: Settings) -> ZoneInfo:
+    """The clock that people of this house go by."""
+    try:
+        return ZoneInfo(settings.app_timezone)
+    except (ZoneInfoNotFoundError, OSError) as exc:
+        raise BadSetting(
+            f"APP_TIMEZONE is {settings.app_timezone!r}, which this machine does not know: "
+            "install its tzdata package, or set another."
+        ) from exc
 
 
 def sns_verifier(settings: Settings) -> SnsVerifier:

@@ -167,11 +167,7 @@ def _folders(settings: Settings) -> list[Path]:
 def _letter_sources(settings: Settings, store: Store) -> Mapping[str, LetterSource]:
     if not settings.notion_token:
         return {}
-    from sendonce.adapters.sources.notion import NotionLetters
-
-    client, (letters, _) = wiring.notion_client(settings), wiring.notion_names(settings)
-    table = settings.notion_letters_id
-    return {"notion": NotionLetters(client, store.assets, settings.app_base_url, table, letters)}
+    return {"notion": wiring.notion_letters(settings, store, wiring.notion_client(settings))}
 
 
 def _transport_probes(settings: Settings, door: StoreDoor, *, leaves: bool) -> list[Probe]:

@@ -95,7 +95,15 @@ def test_what_is_missing_is_added(stage: NotionStage, parent: str) -> None:
     assert stage.look(page)["Моё"] == 5
     source = stage.client.get(f"/v1/data_sources/{report.tables[0].data_source_id}")
     named = [option["name"] for option in source["properties"]["Статус"]["select"]["options"]]
-    assert named == ["Идея", "готово к отправке", "Черновик", "Отправляется", "Отправлено", "Ошибка"]
+    assert named == [
+        "Идея",
+        "готово к отправке",
+        "Черновик",
+        "Отправляется",
+        "Отправлено",
+        "Ошибка",
+        "Отменено",
+    ]
     assert set_up(stage.client, SetupWish(parent)).tables[0].added == ()
 
 

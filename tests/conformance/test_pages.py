@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from sendonce.domain.events import EventKind
 from sendonce.domain.jobs import JobState
 from sendonce.domain.mailouts import MailoutStatus, PageEvent, Phase
 from sendonce.domain.subscribers import DEFAULT_TENANT, NewSubscriber
-from tests.conformance.stage import LETTER, NOBODY, Stage, address
+from tests.conformance.stage import ACCEPTED, DOUBTED, LETTER, NOBODY, REFUSED, Stage, address
 
 
 def page(stage: Stage, **kwargs: object) -> str:
@@ -190,3 +191,23 @@ def test_why_a_mailout_was_not_started(stage: Stage) -> None:
     mailouts.complete(mailout_id)
     assert not mailouts.note(mailout_id, "cancelled is cancelled")
     assert not mailouts.note(NOBODY, "unknown")
+
+
+def test_troubles_are_the_errors_of_the_report(stage: Stage) -> None:
+    """Failed, in doubt, bounced, complained of, rejected: the same letters, and as many, as in the CSV."""
+    mailout_id = stage.running(7)
+    failed, doubted, bounced, complained, rejected, *_ = jobs = list(stage.claim(limit=7).claimed)
+    stage.settle(failed, REFUSED)
+    stage.settle(doubted, DOUBTED)
+    for job in jobs[2:]:
+        stage.settle(job, ACCEPTED)
+    stage.event(bounced, EventKind.BOUNCE)
+    stage.event(complained, EventKind.COMPLAINT)
+    stage.event(rejected, EventKind.REJECT)
+    found, total = stage.store.jobs.troubles(mailout_id, 50)
+    assert {job.id for job in found} == {job.id for job in jobs[:5]}
+    assert total == len(stage.store.jobs.outcomes(mailout_id, only_errors=True)) == 5
+    first, total = stage.store.jobs.troubles(mailout_id, 2)
+    assert (len(first), total) == (2, 5)
+    among, total = stage.store.jobs.troubles(mailout_id, 50, among=[rejected.id, jobs[6].id])
+    assert ([job.id for job in among], total) == ([rejected.id], 1)

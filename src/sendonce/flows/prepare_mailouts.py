@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sendonce.domain.letters import MessageSettings
 from sendonce.domain.mailouts import FetchedLetter, Mailout, MailoutStatus, Phase
@@ -19,6 +19,8 @@ from sendonce.flows.start_mailout import marked_as_test
 from sendonce.ports import LetterSource, Store
 
 log = logging.getLogger(__name__)
+
+_A_LITTLE_LATE = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ class Preparer:
             self._wait_for_its_time(mailout, page, page.send_at)
         else:
             self._check(mailout, page)
+            self._refuse_a_time_of_old(mailout, page)
             check_variables(self.store, mailout.tenant_id, page.letter)
             count_audience(self.store, mailout.tenant_id)
             self.store.mailouts.freeze(mailout.id, page.name, page.letter, page.warnings)
@@ -93,6 +96,16 @@ class Preparer:
         if not test.is_test or test.source_id is None:
             return None
         return self.store.mailouts.of_page(test.tenant_id, test.source, test.source_id)
+
+    def _refuse_a_time_of_old(self, mailout: Mailout, page: FetchedLetter) -> None:
+        """A copy of a page has the time of the page it was copied from, and nobody meant that."""
+        if page.send_at is None or page.send_at == mailout.send_at:
+            return
+        if self.store.ledger.now() - page.send_at > _A_LITTLE_LATE:
+            raise Refused(
+                f"The time to send at, {page.send_at:%Y-%m-%d %H:%M} UTC, has passed: set another, or none, "
+                "then send it again."
+            )
 
     def _wait_for_its_time(self, mailout: Mailout, page: FetchedLetter, send_at: datetime) -> None:
         """The page is read again then: until that moment its author may still write, or move the time."""

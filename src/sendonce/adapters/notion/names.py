@@ -14,6 +14,9 @@ from dataclasses import dataclass, replace
 from sendonce.domain.mailouts import MailoutStatus
 from sendonce.errors import BadInput
 
+CANCELLED = "cancelled"
+"""The status of a page whose mailout was cancelled; such a mailout has ended as sent or failed."""
+
 COUNTS = (
     "planned",
     "sent",
@@ -41,23 +44,26 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``types[0]`` is the type that setup gives it. An optional column is not missed when reading."""
+    """``types[0]`` is the type that setup gives it. A column that is not required is not missed when reading;
+    one for which there is a setting as well (``has_default``) is not missed at all."""
 
     wording: Wording
     types: tuple[str, ...]
     required: bool = False
+    has_default: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class TableNames:
     title: Wording
     columns: Mapping[str, Column]
-    statuses: Mapping[MailoutStatus, Wording]
+    statuses: Mapping[str, Wording]
 
     def status_named(self, name: str | None) -> MailoutStatus | None:
-        return next(
-            (status for status, wording in self.statuses.items() if name and wording.fits(name)), None
-        )
+        """What a page's status means; None for a word of its author's, and for "cancelled"."""
+        found = (status for status, wording in self.statuses.items() if name and wording.fits(name))
+        status = next(found, None)
+        return None if status in (None, CANCELLED) else MailoutStatus(status)
 
     def renamed(self, own: Mapping[str, str]) -> TableNames:
         """With a user's own names: ``{"is_test": "Проба", "status.ready": "В путь"}``. They come first."""
@@ -68,7 +74,7 @@ class TableNames:
                 known = ", ".join([*columns, *(f"status.{it}" for it in statuses)])
                 raise BadInput(f"There is no column {key!r} to be called {name!r}. Known: {known}.")
             if status:
-                statuses[MailoutStatus(status)] = Wording((name.strip(),))
+                statuses[status] = Wording((name.strip(),))
             else:
                 columns[what] = replace(columns[what], wording=Wording((name.strip(),)))
         return replace(self, columns=columns, statuses=statuses)
@@ -99,6 +105,9 @@ LETTERS = TableNames(
         "title": _column("Название", "Name", types=("title",), required=True),
         "subject": _column("Тема", "Subject", "Тема письма", types=_TEXT),
         "preheader": _column("Прехедер", "Preheader", types=_TEXT),
+        "from_name": Column(Wording(("От кого", "From name")), _TEXT, has_default=True),
+        "reply_to": Column(Wording(("Ответить на", "Reply to")), ("email", "rich_text"), has_default=True),
+        "send_at": Column(Wording(("Отправить в", "Send at")), _DATE, has_default=True),
         "status": _column("Статус", "Status", types=("select", "status"), required=True),
         "is_test": _column("Тест", "Test", "is_test", "Тестовое", types=("checkbox",), required=True),
         "sent_at": _column("Время отправки", "Sent at", "sent_at", types=_DATE),
@@ -119,6 +128,7 @@ LETTERS = TableNames(
         MailoutStatus.SENDING: Wording(("Отправляется", "Sending")),
         MailoutStatus.SENT: Wording(("Отправлено", "Sent")),
         MailoutStatus.FAILED: Wording(("Ошибка", "Failed")),
+        CANCELLED: Wording(("Отменено", "Cancelled", "Canceled")),
     },
 )
 

@@ -11,7 +11,14 @@ from typing import Any
 from sendonce.adapters.notion.client import NotionClient
 from sendonce.adapters.notion.ids import page_id, property_id
 from sendonce.adapters.notion.names import LETTERS, Column, TableNames
-from sendonce.adapters.notion.values import read_date, read_flag, read_text, read_time
+from sendonce.adapters.notion.values import (
+    PageTime,
+    read_date,
+    read_flag,
+    read_page_time,
+    read_text,
+    read_time,
+)
 from sendonce.domain.mailouts import MailoutStatus
 from sendonce.errors import BadInput, NotFound, Unavailable
 
@@ -34,6 +41,7 @@ class LetterPage:
     """``status`` is None where the page's ``status_name`` is none that we know; ids are dashed.
 
     ``status_property`` and ``test_property`` are the ids of these columns, as events name them.
+    ``from_name`` and ``reply_to`` are empty where the sender's usual ones are meant.
     """
 
     id: str
@@ -51,6 +59,9 @@ class LetterPage:
     database_id: str | None
     status_property: str = ""
     test_property: str = ""
+    from_name: str = ""
+    reply_to: str = ""
+    send_at: PageTime | None = None
 
     def belongs_to(self, table_id: str) -> bool:
         """Whether the page is a row of this database or data source."""
@@ -103,6 +114,9 @@ def letter_of(page: Mapping[str, Any], names: TableNames = LETTERS) -> LetterPag
         database_id=_id_or_none(parent.get("database_id")),
         status_property=_property_of(found["status"]),
         test_property=_property_of(found["is_test"]),
+        from_name=read_text(found["from_name"]),
+        reply_to=read_text(found["reply_to"]),
+        send_at=read_page_time(found["send_at"]),
     )
 
 

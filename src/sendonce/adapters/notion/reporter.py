@@ -8,83 +8,129 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable
+import time
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from sendonce.adapters.notion.reports import (
-    MOST_ERROR_ROWS,
-    ErrorRow,
-    LetterCounts,
-    NotionReports,
-    rest_row,
-)
-from sendonce.domain.events import EventKind
-from sendonce.domain.jobs import Job, JobState
+from sendonce.adapters.notion.error_rows import ErrorRows, KnownRows, known_rows
+from sendonce.adapters.notion.names import CANCELLED
+from sendonce.adapters.notion.reports import LetterCounts, NotionReports
+from sendonce.adapters.notion.words import CANCELLED as CANCELLED_WORDS
+from sendonce.adapters.notion.words import PASSING, standstill_words, translated
+from sendonce.domain.jobs import Books
 from sendonce.domain.mailouts import Mailout, MailoutStatus, Phase
+from sendonce.domain.progress import Progress, Standstill
 from sendonce.errors import BadInput, NotFound, Refused
 from sendonce.ports import Store
 
 log = logging.getLogger(__name__)
 
 MOST_MAILOUTS = 20
-_FAILED = {JobState.FAILED: "failed", JobState.DEAD: "failed", JobState.IN_DOUBT: "in doubt"}
+# A request each, at most two and a half a second: the rest comes in the next rounds.
+MOST_ROWS_A_ROUND = 25
+# A page that is gone, or a table that lacks a column, is not mended within seconds.
+_REST_AFTER_REFUSAL = 60.0
+_OVER = (MailoutStatus.SENT, MailoutStatus.FAILED)
+
+Explain = Callable[[Mailout, Books], Progress]
 
 
 class NotionReporter:
-    def __init__(self, store: Store, reports: NotionReports, *, with_errors: bool) -> None:
+    """``explain`` tells how a mailout gets on; times are told by the clock of ``zone``."""
+
+    def __init__(
+        self,
+        store: Store,
+        reports: NotionReports,
+        *,
+        with_errors: bool,
+        explain: Explain | None = None,
+        zone: ZoneInfo | None = None,
+    ) -> None:
         self._store = store
         self._reports = reports
-        self._with_errors = with_errors
+        self._rows = ErrorRows(store, reports) if with_errors else None
+        self._explain = explain
+        self._zone = zone or ZoneInfo("UTC")
+        self._resting: dict[str, float] = {}
+        self._room = MOST_ROWS_A_ROUND
 
     def run(self) -> None:
         """One round. Raises Unavailable when Notion does not answer: the next round goes on from there."""
+        self._room = MOST_ROWS_A_ROUND
         for mailout, reported in self._store.mailouts.with_stale_report("notion", MOST_MAILOUTS):
-            if mailout.source_id is not None and not mailout.is_test and self._worth_telling(mailout):
-                self._bring_up_to_date(mailout, json.loads(reported) if reported else {})
+            told = json.loads(reported) if reported else {}
+            if mailout.source_id is not None and not mailout.is_test and _worth_telling(mailout, told):
+                self._bring_up_to_date(mailout, told)
 
-    def _worth_telling(self, mailout: Mailout) -> bool:
-        """A page that is not read yet keeps its author's word: it decides whether the page may be sent."""
-        if mailout.status == MailoutStatus.READY:
-            return mailout.reason is not None
-        return mailout.phase != Phase.FETCHING
-
-    def _bring_up_to_date(self, mailout: Mailout, reported: dict[str, Any]) -> None:
-        counts = self._counts(mailout)
-        view = {"status": str(mailout.status), "reason": mailout.reason or "", "counts": asdict(counts)}
-        rows = list(self._error_rows(mailout)) if self._with_errors and mailout.started_at else []
-        told = set(reported.get("errors", ()))
-        new_rows = [row for row in rows if row.key not in told]
-        if view == reported.get("view") and not new_rows:
+    def _bring_up_to_date(self, mailout: Mailout, told: dict[str, Any]) -> None:
+        if time.monotonic() < self._resting.get(mailout.id, 0.0):
             return
+        view, rows = told.get("view") or {}, known_rows(told.get("rows"))
+        before = (view, dict(rows))
         try:
-            if view != reported.get("view"):
-                self._tell_status(mailout, counts, told=reported.get("view", {}).get("status"))
-            for row in new_rows:
-                self._reports.put_error_row(row)
-                told.add(row.key)
+            view = self._tell_page(mailout, view)
+            self._tell_errors(mailout, rows)
         except (BadInput, NotFound, Refused) as exc:
-            # The page or the table is gone or changed: telling it again would fail again.
+            self._resting[mailout.id] = time.monotonic() + _REST_AFTER_REFUSAL
             log.error("Notion cannot be told", extra={"fields": {"mailout": mailout.id, "error": str(exc)}})
-        self._store.mailouts.set_reported(mailout.id, json.dumps({"view": view, "errors": sorted(told)}))
+        finally:
+            if (view, rows) != before:
+                self._store.mailouts.set_reported(mailout.id, json.dumps({"view": view, "rows": rows}))
 
-    def _tell_status(self, mailout: Mailout, counts: LetterCounts, *, told: str | None) -> None:
+    def _tell_page(self, mailout: Mailout, told: dict[str, Any]) -> dict[str, Any]:
+        """Write what changed; the view that the page shows now."""
+        books = self._store.jobs.books(mailout.id)
+        counts, standstill = self._counts(mailout, books), self._standstill(mailout, books)
+        view = {
+            "status": _page_status(mailout),
+            "reason": mailout.reason or "",
+            "standstill": _as_list(standstill),
+            "counts": asdict(counts),
+            # Whoever pressed the button again is told again why nothing happens.
+            "event": mailout.page_event.id if mailout.page_event else None,
+        }
+        if view != told:
+            self._write(mailout, counts, standstill, told.get("status"))
+        return view
+
+    def _write(
+        self, mailout: Mailout, counts: LetterCounts, standstill: Standstill | None, told: str | None
+    ) -> None:
         """A page of which we never said "sending" keeps its author's status: ready is not ours to say."""
         assert mailout.source_id is not None
         authors_own = mailout.status == MailoutStatus.READY and told in (None, MailoutStatus.READY)
+        language = self._reports.letters_language()
         missing = self._reports.set_status(
             mailout.source_id,
-            None if authors_own else mailout.status,
-            reason=mailout.reason or "",
+            None if authors_own else _page_status(mailout),
+            instead=mailout.status,
+            reason=self._reason(mailout, standstill, language),
             counts=counts,
-            sent_at=mailout.sent_at,
-            warnings=mailout.warnings,
+            sent_at=mailout.sent_at if counts.sent or counts.in_doubt else None,
+            warnings=[translated(warning, language) for warning in mailout.warnings],
         )
         if missing:
             log.warning("columns are missing in Notion", extra={"fields": {"columns": list(missing)}})
 
-    def _counts(self, mailout: Mailout) -> LetterCounts:
-        books = self._store.jobs.books(mailout.id)
+    def _reason(self, mailout: Mailout, standstill: Standstill | None, language: str) -> str:
+        if mailout.cancelled and mailout.status in _OVER:
+            return CANCELLED_WORDS[language]
+        if standstill is not None:
+            return standstill_words(standstill, language, self._zone)
+        return translated(mailout.reason or "", language)
+
+    def _standstill(self, mailout: Mailout, books: Books) -> Standstill | None:
+        found = self._explain(mailout, books).standstill if self._explain else None
+        return None if found is None or found.cause in PASSING else found
+
+    def _tell_errors(self, mailout: Mailout, rows: KnownRows) -> None:
+        if self._rows is not None and (mailout.started_at or rows) and self._room > 0:
+            self._room -= self._rows.reconcile(mailout, rows, self._room)
+
+    def _counts(self, mailout: Mailout, books: Books) -> LetterCounts:
         return LetterCounts(
             planned=books.planned,
             sent=books.sent,
@@ -96,28 +142,21 @@ class NotionReporter:
             in_doubt=books.in_doubt,
         )
 
-    def _error_rows(self, mailout: Mailout) -> Iterable[ErrorRow]:
-        """One row an error, up to a cap, then one that points to the CSV."""
-        jobs, total = self._store.jobs.troubles(mailout.id, MOST_ERROR_ROWS)
-        for job in jobs:
-            yield self._error_row(mailout, job)
-        if total > len(jobs):
-            command = f"sendonce mailout report {mailout.id} --errors-csv errors.csv"
-            yield rest_row(mailout.id, mailout.source_id or "", total - len(jobs), command)
 
-    def _error_row(self, mailout: Mailout, job: Job) -> ErrorRow:
-        kind = _FAILED.get(job.state) or ("complaint" if job.complained_at else "bounce")
-        code, reason = job.code, job.reason
-        if kind in (EventKind.BOUNCE, EventKind.COMPLAINT):
-            told = [e for e in self._store.events.all(job_id=job.id) if e.kind == kind]
-            code = told[0].code or told[0].bounce_subtype if told else None
-            reason = told[0].reason if told else None
-        return ErrorRow(
-            key=f"{mailout.id}:{job.id}:{kind}",
-            page=mailout.source_id or "",
-            email=job.recipient,
-            kind=kind,
-            message=reason or kind,
-            code=code or "",
-            time=job.complained_at or job.bounced_at or job.settled_at,
-        )
+def _worth_telling(mailout: Mailout, told: dict[str, Any]) -> bool:
+    """A page that is not read yet keeps its author's word: it decides whether the page may be sent."""
+    if mailout.status == MailoutStatus.READY:
+        return mailout.reason is not None or mailout.scheduled or bool(told)
+    return mailout.phase != Phase.FETCHING
+
+
+def _page_status(mailout: Mailout) -> str:
+    return CANCELLED if mailout.cancelled and mailout.status in _OVER else str(mailout.status)
+
+
+def _as_list(it: Standstill | None) -> list[str]:
+    """To the minute: a time that moves by seconds is no news."""
+    if it is None:
+        return []
+    time_told = f"{it.next_try_at:%Y-%m-%d %H:%M}" if it.next_try_at else ""
+    return [str(it.cause), it.detail, it.fix, time_told]

@@ -16,7 +16,8 @@ from sendonce.adapters.notion.client import NotionClient
 from sendonce.adapters.notion.ids import page_id
 from sendonce.adapters.notion.names import ERRORS, LETTERS, TableNames
 from sendonce.adapters.notion.tables import Table, TableCache, status_option
-from sendonce.domain.mailouts import MailoutStatus
+from sendonce.adapters.notion.values import read_text
+from sendonce.adapters.notion.words import MORE, MORE_TITLE, fill
 from sendonce.errors import BadInput, Refused
 
 MOST_ERROR_ROWS = 50
@@ -53,10 +54,7 @@ class ErrorRow:
 
 def rest_row(mailout_id: str, page: str, hidden: int, csv: str, language: str = "ru") -> ErrorRow:
     """The row after the last that is shown. ``csv`` tells where all are: a link or a command."""
-    if language == "ru":
-        title, message = f"Ещё {hidden}", f"Ещё ошибок: {hidden}. Все они в CSV: {csv}"
-    else:
-        title, message = f"{hidden} more", f"{hidden} more errors. All of them are in the CSV: {csv}"
+    title, message = fill(MORE_TITLE, language, count=hidden), fill(MORE, language, count=hidden, csv=csv)
     return ErrorRow(f"{mailout_id}:rest", page, "", "", message, title=title)
 
 
@@ -77,14 +75,17 @@ class NotionReports:
     def set_status(
         self,
         page: str,
-        status: MailoutStatus | None,
+        status: str | None,
         *,
+        instead: str = "",
         reason: str = "",
         counts: LetterCounts | None = None,
         sent_at: datetime | None = None,
         warnings: Sequence[str] = (),
     ) -> tuple[str, ...]:
         """Write the state of a letter. Returns the columns that the table does not have.
+
+        ``status`` is that of a mailout, or "cancelled"; a table that cannot show it gets ``instead``.
 
         Status, ``sent_at`` and counts are left as they are where they are None; the reason and the warnings
         are always written, so that those of an earlier try do not stay.
@@ -97,11 +98,33 @@ class NotionReports:
         target = f"/v1/pages/{page_id(page)}"
 
         def write(table: Table) -> tuple[str, ...]:
-            wanted = values | ({"status": status_option(table, self._names, status)} if status else {})
+            wanted = values | (
+                {"status": status_option(table, self._names, status, instead)} if status else {}
+            )
             self._client.update(target, {"properties": table.properties(wanted)})
             return tuple(name for name in wanted if name not in table.columns)
 
         return _with_fresh_columns(self._letters, write)
+
+    def letters_language(self) -> str:
+        """ "ru" or "en": in what language the table of letters is kept."""
+        return self._letters.get().language
+
+    def errors_language(self) -> str:
+        return self._errors.get().language
+
+    def rows_of(self, mailout_id: str) -> dict[str, list[str]]:
+        """The rows whose key begins with the mailout: their pages by the key, the oldest first."""
+        return self._look_up(self._errors.get(), {"starts_with": mailout_id})
+
+    def update_row(self, page: str, row: ErrorRow) -> None:
+        def write(table: Table) -> None:
+            self._client.update(f"/v1/pages/{page}", {"properties": table.properties(_row_values(row))})
+
+        _with_fresh_columns(self._errors, write)
+
+    def trash_row(self, page: str) -> None:
+        self._client.update(f"/v1/pages/{page}", {"in_trash": True})
 
     def put_error_row(self, row: ErrorRow, *, may_exist: bool = True) -> str:
         """Create the row or bring it up to date; the id of its page.
@@ -135,6 +158,9 @@ class NotionReports:
 
     def _find(self, table: Table, key: str) -> list[str]:
         """The rows with this key, the oldest first."""
+        return self._look_up(table, {"equals": key}).get(key, [])
+
+    def _look_up(self, table: Table, condition: dict[str, str]) -> dict[str, list[str]]:
         column = table.columns.get("key")
         if column is None:
             raise Refused(
@@ -142,11 +168,16 @@ class NotionReports:
                 "Run: sendonce notion setup."
             )
         query = {
-            "filter": {"property": column.name, "rich_text": {"equals": key}},
+            "filter": {"property": column.name, "rich_text": condition},
             "sorts": [{"timestamp": "created_time", "direction": "ascending"}],
         }
-        rows = self._client.pages(f"/v1/data_sources/{table.id}/query", query)
-        return [page_id(str(row.get("id"))) for row in rows if row.get("in_trash") is not True]
+        found: dict[str, list[str]] = {}
+        for row in self._client.pages(f"/v1/data_sources/{table.id}/query", query):
+            if row.get("in_trash") is not True:
+                properties = row.get("properties")
+                key = read_text(properties.get(column.name) if isinstance(properties, dict) else None)
+                found.setdefault(key, []).append(page_id(str(row.get("id"))))
+        return found
 
 
 def _row_values(row: ErrorRow) -> dict[str, Any]:

@@ -9,12 +9,19 @@ from typing import Any
 from sendonce.adapters.notion.answers import ReplyLost
 from sendonce.adapters.notion.client import NotionClient
 from sendonce.adapters.notion.ids import page_id
-from sendonce.adapters.notion.names import ERRORS, LETTERS, TableNames, folded
+from sendonce.adapters.notion.names import CANCELLED, ERRORS, LETTERS, TableNames, folded
 from sendonce.adapters.notion.tables import Table, open_table
 from sendonce.errors import BadInput, Unavailable
 
 # Draft grey, ready blue, and so on: the colours that Notion gives its own status columns.
-_COLOURS = {"draft": "gray", "ready": "blue", "sending": "yellow", "sent": "green", "failed": "red"}
+_COLOURS = {
+    "draft": "gray",
+    "ready": "blue",
+    "sending": "yellow",
+    "sent": "green",
+    "failed": "red",
+    "cancelled": "brown",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +209,7 @@ class _Role:
                 "in Notion (Edit property, Type), or rename it and run the setup again."
             )
         for key, column in self._names.columns.items():
-            if key not in table.columns and key not in table.strangers:
+            if key not in table.columns and key not in table.strangers and not column.has_default:
                 need = "is needed" if column.required else "is missing, so nothing is told there"
                 found.append(
                     f"Column {self._column_name(key)!r} ({column.types[0]}) of {table.title!r} {need}. "
@@ -213,5 +220,7 @@ class _Role:
                 f"Column {table.columns['status'].name!r} of {table.title!r} has no option "
                 f"{option['name']!r}: add it in Notion (Edit property, Options)."
                 for option in self._missing_options(table)
+                # A cancelled mailout is shown as sent or failed where there is no option for it.
+                if not self._names.statuses[CANCELLED].fits(option["name"])
             ]
         return found

@@ -15,7 +15,7 @@ from sendonce.adapters.notion.client import NotionClient
 from sendonce.adapters.notion.ids import page_id
 from sendonce.adapters.notion.names import TableNames
 from sendonce.adapters.notion.values import plain_text, write
-from sendonce.domain.mailouts import MailoutStatus
+from sendonce.domain.letters import language_of
 from sendonce.errors import BadInput, NotFound, Refused
 
 _FRESH_SECONDS = 300.0
@@ -40,6 +40,13 @@ class Table:
     columns: Mapping[str, ColumnFound]
     strangers: Mapping[str, ColumnFound]
     raw: Mapping[str, Any]
+
+    @property
+    def language(self) -> str:
+        """That of its columns' names: "ru" or "en"."""
+        names = [column.name for column in self.columns.values()]
+        russian = sum(language_of(name) == "ru" for name in names)
+        return "ru" if 2 * russian >= len(names) else "en"
 
     def properties(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """What sets these values; a value whose column is not there is left out."""
@@ -111,8 +118,9 @@ def _part(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return part if isinstance(part, dict) else {}
 
 
-def status_option(table: Table, names: TableNames, status: MailoutStatus) -> str:
-    """The option's name as the table has it. A select makes new options by itself, a status does not."""
+def status_option(table: Table, names: TableNames, status: str, instead: str = "") -> str:
+    """The option's name as the table has it. A select makes new options by itself; a status does not, and
+    gets the one that is named ``instead``."""
     column, wording = table.columns.get("status"), names.statuses[status]
     if column is None:
         raise Refused(
@@ -122,11 +130,13 @@ def status_option(table: Table, names: TableNames, status: MailoutStatus) -> str
         )
     known = next((option for option in column.options if wording.fits(option)), None)
     if known is None and column.type == "status":
+        if instead:
+            return status_option(table, names, instead)
         raise Refused(
             f"The status column {column.name!r} in Notion has no option {wording.names[0]!r}. "
             "Add it in Notion: Edit property, Options."
         )
-    return known or wording.names[0]
+    return known or wording.in_language(table.language)
 
 
 class TableCache:

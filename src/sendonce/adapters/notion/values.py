@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from sendonce.errors import BadInput
 
 # developers.notion.com, request limits. Text is counted as JavaScript does, in UTF-16 units.
 MOST_TEXT = 2000
@@ -38,6 +42,33 @@ def read_flag(value: Any) -> bool:
 def read_date(value: Any) -> datetime | None:
     date = value.get("date") if isinstance(value, dict) else None
     return read_time(date.get("start") if isinstance(date, dict) else None)
+
+
+@dataclass(frozen=True, slots=True)
+class PageTime:
+    """A date as it was put in: with an hour or without, with an offset, with a zone, or with neither."""
+
+    text: str
+    zone: str = ""
+
+    def moment(self, usual: ZoneInfo) -> datetime:
+        """``usual`` is the zone where none is named. Raises BadInput for a day without an hour."""
+        try:
+            written = datetime.fromisoformat(self.text)
+            zone = ZoneInfo(self.zone) if self.zone else usual
+        except (ValueError, OSError, ZoneInfoNotFoundError) as exc:
+            raise BadInput(f"The time to send at, {self.text[:40]!r}, is not a time: set it again.") from exc
+        if len(self.text) <= len("2026-12-01"):
+            raise BadInput(f"The time to send at has no hour: {self.text}. Add one in Notion: Include time.")
+        return (written if written.tzinfo else written.replace(tzinfo=zone)).astimezone(UTC)
+
+
+def read_page_time(value: Any) -> PageTime | None:
+    date = value.get("date") if isinstance(value, dict) else None
+    if not isinstance(date, dict) or not isinstance(date.get("start"), str):
+        return None
+    zone = date.get("time_zone")
+    return PageTime(date["start"], zone if isinstance(zone, str) else "")
 
 
 def read_time(text: Any) -> datetime | None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
+from zoneinfo import ZoneInfo
 
 from sendonce.adapters.notion.client import NotionClient
 from sendonce.adapters.notion.images import copy_image
@@ -28,7 +30,8 @@ _PICTURES_WITHIN = 90.0
 
 
 class NotionLetters:
-    """ports.LetterSource. ``table_id`` is «Письма», if only its pages may be sent; ``base_url`` is ours."""
+    """ports.LetterSource. ``table_id`` is «Письма», if only its pages may be sent; ``base_url`` is ours;
+    ``zone`` is that of times that name none."""
 
     def __init__(
         self,
@@ -37,12 +40,14 @@ class NotionLetters:
         base_url: str,
         table_id: str = "",
         names: TableNames = LETTERS,
+        zone: ZoneInfo | None = None,
     ) -> None:
         self._client = client
         self._assets = assets
         self._base_url = base_url
         self._table_id = table_id
         self._names = names
+        self._zone = zone or ZoneInfo("UTC")
 
     def fetch(self, page_id: str) -> FetchedLetter:
         page = read_letter(self._client, page_id, self._names)
@@ -61,11 +66,12 @@ class NotionLetters:
         composed = compose(draft, hosted)
         return FetchedLetter(
             name=page.title or page.subject,
-            letter=composed.letter,
+            letter=replace(composed.letter, from_name=page.from_name or None, reply_to=page.reply_to or None),
             warnings=composed.warnings,
             is_test=page.is_test,
             status=page.status,
             status_name=page.status_name,
+            send_at=page.send_at.moment(self._zone) if page.send_at else None,
         )
 
     def take_back(self, page_id: str) -> None:

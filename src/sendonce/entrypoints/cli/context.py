@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from sendonce.domain.mailouts import Mailout
 from sendonce.domain.subscribers import DEFAULT_TENANT
-from sendonce.errors import BadSetting, NotFound
+from sendonce.errors import NotFound
 from sendonce.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -61,13 +61,9 @@ def check_outputs(settings: Settings, *outputs: Path | None, source: Path | None
 
 def time_zone(settings: Settings) -> ZoneInfo:
     """The clock that people of this house go by."""
-    try:
-        return ZoneInfo(settings.app_timezone)
-    except (ZoneInfoNotFoundError, OSError) as exc:
-        raise BadSetting(
-            f"APP_TIMEZONE is {settings.app_timezone!r}, which this machine does not know: "
-            "install its tzdata package, or set another."
-        ) from exc
+    from sendonce import wiring
+
+    return wiring.time_zone(settings)
 
 
 def find_mailout(store: SqlStore, mailout_id: str) -> Mailout:

@@ -44,13 +44,14 @@ class MemoryJobs:
                 for row, s in found
             )
 
-    def troubles(self, mailout_id: str, limit: int) -> tuple[Sequence[Job], int]:
-        bad = (JobState.FAILED, JobState.DEAD, JobState.IN_DOUBT)
+    def troubles(
+        self, mailout_id: str, limit: int, *, among: Sequence[str] | None = None
+    ) -> tuple[Sequence[Job], int]:
         with self._state.transaction():
             rows = [
                 row
                 for row in sorted(self._state.jobs_of(mailout_id), key=lambda row: row.id)
-                if row.state in bad or row.bounced_at or row.complained_at
+                if self._outcome(row).is_error and (among is None or row.id in among)
             ]
             return [row.as_job() for row in rows[:limit]], len(rows)
 

@@ -107,13 +107,12 @@ class SqlJobs:
         with self._db.reading() as tx:
             return tx.execute(query).scalar_one()
 
-    def troubles(self, mailout_id: str, limit: int) -> tuple[Sequence[Job], int]:
-        trouble = sa.or_(
-            JOBS.state.in_(["failed", "dead", "in_doubt"]),
-            JOBS.bounced_at.is_not(None),
-            JOBS.complained_at.is_not(None),
-        )
-        where = (JOBS.mailout_id == mailout_id) & trouble
+    def troubles(
+        self, mailout_id: str, limit: int, *, among: Sequence[str] | None = None
+    ) -> tuple[Sequence[Job], int]:
+        where = (JOBS.mailout_id == mailout_id) & sa.or_(JOBS.state.in_(ERROR_STATES), _in_trouble())
+        if among is not None:
+            where &= JOBS.id.in_(among)
         with self._db.reading() as tx:
             total = tx.execute(sa.select(sa.func.count()).select_from(message_jobs).where(where)).scalar_one()
             rows = tx.execute(sa.select(message_jobs).where(where).order_by(JOBS.id).limit(limit))

@@ -1,0 +1,223 @@
+"""What we say in a table of Notion, in the table's language: Russian or English.
+
+The program speaks English, and so does what it keeps. Sentences of ours are known by their English pattern
+and said in Russian where the table is Russian. What a mail provider said is quoted as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from string import Template
+from zoneinfo import ZoneInfo
+
+from sendonce.domain.moments import shown_moment
+from sendonce.domain.progress import Cause, Standstill
+
+_LONGEST = 2000
+
+
+def both(russian: str, english: str) -> Mapping[str, str]:
+    return {"ru": russian, "en": english}
+
+
+KINDS = {
+    "failed": both("Не отправлено", "Failed"),
+    "dead": both("Попытки исчерпаны", "Out of tries"),
+    "in_doubt": both("Под вопросом", "In doubt"),
+    "bounced": both("Вернулось", "Bounced"),
+    "complained": both("Жалоба", "Complaint"),
+    "rejected": both("Отклонено", "Rejected"),
+}
+"""What became of one letter, by the names of ``RecipientOutcome.outcome``."""
+
+NO_WORDS = both("Почтовый сервис не назвал причины.", "The mail provider gave no reason.")
+IN_DOUBT = both(
+    "Неизвестно, принял ли почтовый сервис письмо ($reason). Второй раз оно не уйдёт, пока это не выяснится.",
+    "It is unknown whether the mail provider took the letter ($reason). It is not sent again until that is "
+    "settled.",
+)
+CANCELLED = both(
+    "Рассылка отменена: что не ушло, уже не уйдёт. Чтобы отправить письмо, сделайте копию страницы.",
+    "The mailout was cancelled: what was not sent by then is not sent any more. To send the letter, "
+    "duplicate the page.",
+)
+MORE_TITLE = both("Ещё $count", "$count more")
+MORE = both("Ещё ошибок: $count. Все они в CSV: $csv", "$count more errors. All of them are in the CSV: $csv")
+
+_CAUSES = {
+    Cause.HALTED: both("Отправка остановлена: $detail", "Sending is halted: $detail"),
+    Cause.CANCELLED: both("Рассылка отменяется.", "The mailout is being cancelled."),
+    Cause.PAUSED: both("Приостановлено. $detail", "Paused. $detail"),
+    Cause.SCHEDULED: both("Отправка назначена на $time.", "It will be sent at $time."),
+    Cause.NO_WORKER: both("Ни один обработчик не работает.", "No worker is at work."),
+    Cause.HELD: both(
+        "Почтовый сервис отказывает отправителю: $detail", "The provider refuses the sender: $detail"
+    ),
+    Cause.QUOTA: both(
+        "Дневной лимит почтового сервиса исчерпан: $detail", "The daily quota is used up: $detail"
+    ),
+    Cause.SENDING_PAUSED: both(
+        "Почтовый сервис остановил отправку: $detail", "The mail provider has paused sending: $detail"
+    ),
+    Cause.THROTTLED: both("Почтовый сервис просит подождать: $detail", "The provider asks to wait: $detail"),
+    Cause.CLOCK: both("Часы обработчика идут неверно.", "The clock of the worker is wrong."),
+    Cause.RETRY: both("Письма ждут новой попытки: $detail", "Letters wait for another try: $detail"),
+}
+_NEXT_TRY = both("Следующая попытка: $time.", "Next try: $time.")
+# Over in a moment: telling would only flicker.
+PASSING = frozenset({Cause.FETCHING, Cause.PLANNING, Cause.THROTTLED})
+
+
+def standstill_words(it: Standstill, language: str, zone: ZoneInfo) -> str:
+    """Why nothing moves, what to do about it, and when it is tried again."""
+    time = shown_moment(it.next_try_at, zone) if it.next_try_at else ""
+    detail = _bare(it, language)
+    said = fill(_CAUSES.get(it.cause, both("$detail", "$detail")), language, detail=detail, time=time)
+    parts = [said.strip()]
+    if it.fix:
+        parts.append(translated(it.fix, language))
+    if time and it.cause is not Cause.SCHEDULED:
+        parts.append(fill(_NEXT_TRY, language, time=time))
+    return " ".join(part if part[-1:] in ".!?…" else f"{part}." for part in parts if part)
+
+
+def _bare(it: Standstill, language: str) -> str:
+    """The detail without what the cause says already."""
+    openings = ("The provider refuses the sender: ", "It is paused: ", "It is paused.")
+    detail = next((it.detail.removeprefix(o) for o in openings if it.detail.startswith(o)), it.detail)
+    return translated(detail, language)
+
+
+def fill(words: Mapping[str, str], language: str, **values: object) -> str:
+    return Template(words[language]).safe_substitute({name: str(value) for name, value in values.items()})
+
+
+def translated(text: str, language: str) -> str:
+    """Our own sentences in the table's language; whatever else is in the text stays as it is."""
+    if language == "en":
+        return text
+    return "\n".join(_in_russian(line) for line in text.split("\n"))
+
+
+def _in_russian(line: str) -> str:
+    for pattern, russian in _COMPILED:
+        if found := pattern.fullmatch(line[:_LONGEST]):
+            return Template(russian).safe_substitute(found.groupdict())
+    return line
+
+
+def _pattern(english: str) -> re.Pattern[str]:
+    pieces = re.split(r"\$([a-z]+)", english)
+    escaped = [f"(?P<{it}>.+?)" if number % 2 else re.escape(it) for number, it in enumerate(pieces)]
+    return re.compile("".join(escaped), re.DOTALL)
+
+
+SENTENCES: Sequence[tuple[str, str]] = (
+    (
+        "Sent as a test to $count addresses: the page is marked as a test.",
+        "Отправлено как тест, адресов: $count. Статус снова «Черновик»: чтобы отправить всем, снимите "
+        "«Тест» и поставьте «Готово к отправке».",
+    ),
+    (
+        "The page is marked as a test, and TEST_EMAILS is not set: say who gets it.",
+        "На странице отмечен «Тест», а TEST_EMAILS не задан: укажите, кому слать тестовые письма.",
+    ),
+    (
+        "It was sent already, and a page is sent once. To send it again, duplicate the page.",
+        "Письмо уже отправлено, а страница отправляется один раз. Чтобы отправить снова, сделайте её копию.",
+    ),
+    (
+        "It has ended without success. To send it, duplicate the page.",
+        "Рассылка закончилась без успеха. Чтобы отправить письмо, сделайте копию страницы.",
+    ),
+    (
+        "The test mark was changed while the page was ready: nothing is sent. Set the status to ready again.",
+        "«Тест» изменили, когда страница уже была готова: ничего не отправлено. Поставьте «Готово к "
+        "отправке» ещё раз.",
+    ),
+    (
+        "The page's status is «$status»: set it to ready, then send it again.",
+        "Статус страницы — «$status»: поставьте «Готово к отправке» и отправьте снова.",
+    ),
+    (
+        "There is no active subscriber to write to: 'sendonce subscribers import' adds some.",
+        "Некому писать: нет ни одного активного подписчика. Их добавляет 'sendonce subscribers import'.",
+    ),
+    (
+        "The page has no title and no subject: write one.",
+        "У страницы нет ни названия, ни темы: напишите тему.",
+    ),
+    ("The page is in Notion's trash: restore it first.", "Страница в корзине Notion: сначала верните её."),
+    (
+        "The page is not in the table of letters (NOTION_LETTERS_ID): move it there.",
+        "Страница не в таблице писем (NOTION_LETTERS_ID): перенесите её туда.",
+    ),
+    (
+        "The letter has neither a word nor a picture: write something below its subject.",
+        "В письме нет ни слова, ни картинки: напишите что-нибудь на странице.",
+    ),
+    (
+        "The subject has $count characters, and readers see the first 70 or so: make it shorter than $most.",
+        "В теме $count знаков, а читатели видят первые 70 или около того: сделайте её короче $most.",
+    ),
+    (
+        "The letter's HTML has $size KB, and Gmail hides what comes after 102 KB, the way out included: "
+        "shorten it.",
+        "HTML письма — $size КБ, а Gmail прячет всё после 102 КБ, вместе со ссылкой для отписки: сократите.",
+    ),
+    (
+        "{{ $name }} has no value for $people active subscribers: give it a default, as in "
+        '{{ $again | default: "…" }}.',
+        "У {{ $name }} нет значения для стольких активных подписчиков: $people. Задайте запасное: "
+        '{{ $name | default: "…" }}.',
+    ),
+    (
+        "{{ email }} is not filled in: a letter may be forwarded, so the reader's address is not put into "
+        "it. If you need it, import it a second time as a column of another name, and write that name.",
+        "{{ email }} не подставляется: письмо могут переслать, поэтому адреса читателя в нём нет. Если он "
+        "нужен, импортируйте его второй раз столбцом с другим именем и пишите это имя.",
+    ),
+    (
+        "$where: $what is not a variable. Write {{ name }} or $rest",
+        '$where: $what — не переменная. Пишите {{ name }} или {{ name | default: "друзья" }}.',
+    ),
+    (
+        "Notion has nothing there, or it is not shared with the integration ($what). Open the page in "
+        "Notion, ••• → Connections, and add the integration.",
+        "В Notion там ничего нет, или страница не открыта для интеграции ($what). Откройте страницу в "
+        "Notion, ••• → Connections, и добавьте интеграцию.",
+    ),
+    (
+        "The status column $name in Notion has no option $option. Add it in Notion: Edit property, Options.",
+        "В столбце статуса $name нет варианта $option. Добавьте его в Notion: Edit property, Options.",
+    ),
+    (
+        "The time to send at, $time UTC, has passed: set another, or none, then send it again.",
+        "Время отправки, $time UTC, уже прошло: поставьте другое или уберите его и отправьте снова.",
+    ),
+    (
+        "The time to send at has no hour: $day. Add one in Notion: Include time.",
+        "В поле «Отправить в» нет часа: $day. Добавьте его в Notion: Include time.",
+    ),
+    ("the database was restored or copied", "база данных восстановлена из копии"),
+    ("To go on: sendonce mailout resume $id", "Чтобы продолжить: sendonce mailout resume $id"),
+    ("Run 'sendonce doctor': it says what to do.", "Запустите 'sendonce doctor': он скажет, что делать."),
+    (
+        "Mend the cause. To go on at once then: sendonce sender release $key",
+        "Устраните причину. Чтобы продолжить сразу: sendonce sender release $key",
+    ),
+    (
+        "See what your mail provider says about the account. Sending goes on by itself.",
+        "Посмотрите, что почтовый сервис пишет об аккаунте. Отправка продолжится сама.",
+    ),
+    ("Set the clock of the worker's machine right.", "Поставьте часы на машине обработчика."),
+    ("Start one: sendonce worker", "Запустите его: sendonce worker"),
+    ("$count letters wait for another try: $why", "писем: $count. $why"),
+    ("1 letter waits for another try: $why", "писем: 1. $why"),
+    (
+        "$name is not set, and letters that leave this machine need it: $why",
+        "$name не задан, а без него писать нельзя: $why",
+    ),
+)
+_COMPILED = tuple((_pattern(english), russian) for english, russian in SENTENCES)

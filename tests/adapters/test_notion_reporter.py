@@ -1,0 +1,322 @@
+"""What the ledger says stands in Notion: status, reason, and the rows of errors. They change with as few
+requests as there are changes, in the language of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from sendonce.adapters.notion import reporter as reporter_module
+from sendonce.adapters.notion.reporter import NotionReporter
+from sendonce.adapters.notion.reports import NotionReports
+from sendonce.adapters.notion.setup import SetupWish, set_up
+from sendonce.adapters.stores.sql import open_store
+from sendonce.domain.events import EventKind
+from sendonce.domain.jobs import ClaimedJob
+from sendonce.domain.mailouts import PageEvent
+from sendonce.errors import Unavailable
+from sendonce.flows.explain_progress import explain_progress
+from tests.adapters.notion_stage import SEEDS, NotionStage
+from tests.conformance.stage import ACCEPTED, DOUBTED, LETTER, REFUSED, Stage
+
+CREATE, ROW = "POST /v1/pages", "PATCH /v1/pages/{id}"
+
+
+class Newsroom:
+    """A page of Notion whose mailout is under way."""
+
+    def __init__(self, notion: NotionStage, stage: Stage, letters: str, errors: str) -> None:
+        self.notion, self.stage, self.store, self.errors = notion, stage, stage.store, errors
+        self.letters = letters
+        reports = NotionReports(notion.client, letters, errors)
+        self.reporter = NotionReporter(
+            stage.store,
+            reports,
+            with_errors=True,
+            explain=lambda mailout, books: explain_progress(stage.store, mailout, books, "ses/x/y"),
+            zone=ZoneInfo("Europe/Riga"),
+        )
+        self.page = notion.write({}, parent=letters)
+        self.id = stage.new_mailout(source="notion", source_id=self.page, letter=LETTER).id
+        notion.fail()
+
+    def send(self, recipients: int) -> list[ClaimedJob]:
+        """Start it, and have all of its letters in hand."""
+        self.stage.subscribe(range(recipients))
+        assert self.store.mailouts.start(self.id)
+        self.stage.plan(self.id)
+        return list(self.stage.claim(limit=recipients).claimed)
+
+    def tell(self) -> None:
+        self.reporter.run()
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        return self.notion.look(self.page)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return [row for row in self.notion.rows(self.errors) if self.id in str(row["Ключ"])]
+
+    def asked(self) -> int:
+        """How many requests the stand-in has had."""
+        count: int = sum(self.notion.sandbox.get("notion/stats")["asked"].values())
+        return count
+
+
+@pytest.fixture(scope="module")
+def notion(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NotionStage]:
+    stage = NotionStage(tmp_path_factory.mktemp("notion"))
+    yield stage
+    stage.close()
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    store = open_store(f"sqlite:///{tmp_path}/s.db")
+    yield Stage(store)
+    store.close()
+
+
+@pytest.fixture
+def room(notion: NotionStage, stage: Stage) -> Newsroom:
+    return Newsroom(notion, stage, SEEDS.letters, SEEDS.errors)
+
+
+def test_a_doubt_that_is_settled_changes_or_loses_its_row(room: Newsroom) -> None:
+    """One letter has one row: it turns from a doubt into a bounce; a doubt that turns out well is gone."""
+    first, second, third = room.send(3)
+    for job in (first, second):
+        room.stage.settle(job, DOUBTED, death_proof="dead")
+    room.stage.settle(third, REFUSED)
+    room.tell()
+    kinds = {row["E-mail"]: row["Вид"] for row in room.rows}
+    doubt = "Под вопросом"
+    assert kinds == {first.recipient: doubt, second.recipient: doubt, third.recipient: "Не отправлено"}
+    room.stage.event(first)
+    room.stage.event(first, EventKind.BOUNCE, reason="550 5.1.1 no such user", code="5.1.1")
+    room.stage.event(second)
+    room.tell()
+    rows = {row["E-mail"]: row for row in room.rows}
+    assert sorted(rows) == sorted([first.recipient, third.recipient])
+    assert rows[first.recipient]["Вид"] == "Вернулось"
+    assert rows[first.recipient]["Сообщение"] == "550 5.1.1 no such user"
+    assert rows[first.recipient]["Ошибка"] == f"Вернулось: {first.recipient}"
+
+
+def test_the_row_of_the_rest_tells_the_number_of_today(
+    room: Newsroom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It grows and shrinks with the errors, goes away with the last of them, and agrees with the CSV."""
+    monkeypatch.setattr("sendonce.adapters.notion.error_rows.MOST_ERROR_ROWS", 3)
+    jobs = room.send(8)
+    for job in jobs[:5]:
+        room.stage.settle(job, REFUSED)
+    room.tell()
+    (more,) = [row for row in room.rows if str(row["Ключ"]).endswith(":rest")]
+    assert (more["Ошибка"], len(room.rows)) == ("Ещё 2", 4)
+    for job in jobs[5:]:
+        room.stage.settle(job, REFUSED)
+    room.tell()
+    (more,) = [row for row in room.rows if str(row["Ключ"]).endswith(":rest")]
+    assert (more["Ошибка"], len(room.rows)) == ("Ещё 5", 4)
+    assert len(room.store.jobs.outcomes(room.id, only_errors=True)) == 3 + 5
+    room.store.ledger.retry([job.id for job in jobs[2:]], "tests")
+    room.tell()
+    assert {row["E-mail"] for row in room.rows} == {jobs[0].recipient, jobs[1].recipient}
+
+
+def test_rows_that_are_shown_stay(room: Newsroom, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of an earlier recipient that comes later does not push a row out: nothing flickers."""
+    monkeypatch.setattr("sendonce.adapters.notion.error_rows.MOST_ERROR_ROWS", 2)
+    jobs = sorted(room.send(4), key=lambda job: job.id)
+    for job in jobs[2:]:
+        room.stage.settle(job, REFUSED)
+    room.tell()
+    for job in jobs[:2]:
+        room.stage.settle(job, REFUSED)
+    room.tell()
+    shown = {row["E-mail"] for row in room.rows if row["E-mail"]}
+    assert shown == {job.recipient for job in jobs[2:]}
+
+
+def test_rejects_and_complaints_have_rows(room: Newsroom) -> None:
+    """A letter that the provider took and then rejected is an error, as in the CSV."""
+    first, second = room.send(2)
+    for job in (first, second):
+        room.stage.settle(job, ACCEPTED)
+    room.stage.event(first, EventKind.REJECT, reason="Bad content")
+    room.stage.event(second, EventKind.COMPLAINT)
+    room.tell()
+    rows = {row["E-mail"]: (row["Вид"], row["Сообщение"]) for row in room.rows}
+    assert rows == {
+        first.recipient: ("Отклонено", "Bad content"),
+        second.recipient: ("Жалоба", "Почтовый сервис не назвал причины."),
+    }
+
+
+def test_a_round_without_news_asks_nothing(room: Newsroom) -> None:
+    """Notion counts requests: one for each change, and none where nothing changed."""
+    for job in room.send(5):
+        room.stage.settle(job, REFUSED)
+    room.tell()
+    before = room.asked()
+    room.tell()
+    room.tell()
+    assert room.asked() == before
+    room.stage.event(room.store.jobs.list(mailout_id=room.id)[0], EventKind.SENT)
+    room.tell()
+    assert room.asked() - before <= 3
+
+
+def test_a_round_is_bounded(room: Newsroom, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many errors at once are told in several rounds, each row once."""
+    monkeypatch.setattr(reporter_module, "MOST_ROWS_A_ROUND", 4)
+    for job in room.send(10):
+        room.stage.settle(job, REFUSED)
+    room.tell()
+    assert len(room.rows) == 4
+    for _ in range(3):
+        room.tell()
+    assert len(room.rows) == len({row["Ключ"] for row in room.rows}) == 10
+
+
+@pytest.mark.parametrize("fault", ["reset_after", "bad_gateway_after", "bad_gateway"])
+def test_a_lost_reply_makes_no_second_row(room: Newsroom, fault: str) -> None:
+    """Nor does a crash after it: what is there is looked up before a row is made."""
+    for job in room.send(3):
+        room.stage.settle(job, REFUSED)
+    room.notion.fail("ok", fault, on=CREATE)
+    with suppress(Unavailable):
+        room.tell()
+    room.tell()
+    assert len(room.rows) == 3
+    room.store.mailouts.set_reported(room.id, "{}")
+    room.tell()
+    assert len(room.rows) == 3
+
+
+def test_rows_that_were_told_in_an_older_form_are_replaced(room: Newsroom) -> None:
+    """Their keys named the kind, too."""
+    (job,) = room.send(1)
+    room.stage.settle(job, REFUSED)
+    room.tell()
+    (row,) = room.notion.client.pages(
+        f"/v1/data_sources/{SEEDS.errors_source}/query",
+        {"filter": {"property": "Ключ", "rich_text": {"starts_with": room.id}}},
+    )
+    old = [{"text": {"content": f"{room.id}:{job.id}:failed"}}]
+    room.notion.client.update(f"/v1/pages/{row['id']}", {"properties": {"Ключ": {"rich_text": old}}})
+    room.store.mailouts.set_reported(room.id, f'{{"view": {{}}, "errors": ["{room.id}:{job.id}:failed"]}}')
+    room.tell()
+    (shown,) = room.rows
+    assert shown["Ключ"] == f"{room.id}:{job.id}"
+
+
+def test_a_cancelled_mailout_says_so(room: Newsroom) -> None:
+    """It is neither sent nor failed; and a page that is made ready and pressed again is told once more."""
+    jobs = room.send(2)
+    room.stage.settle(jobs[0], ACCEPTED)
+    room.store.mailouts.cancel(room.id)
+    room.stage.settle(jobs[1], ACCEPTED)
+    room.store.mailouts.complete(room.id)
+    room.tell()
+    assert room.shown["Статус"] == "Отменено"
+    assert "отменена" in room.shown["Причина"]
+    patch = {"properties": {"Статус": "Готово к отправке", "Причина": ""}}
+    room.notion.sandbox.post(f"notion/pages/{room.page}", patch, method="PATCH")
+    room.tell()
+    assert room.shown["Статус"] == "Готово к отправке"
+    room.store.mailouts.hear(room.id, PageEvent("pressed"))
+    room.tell()
+    assert room.shown["Статус"] == "Отменено"
+    assert "отменена" in room.shown["Причина"]
+
+
+def test_a_table_that_has_no_word_for_cancelled(notion: NotionStage, stage: Stage) -> None:
+    """A column of Notion's own type "status", set up earlier, shows sent or failed; the reason is told."""
+    names = ("Черновик", "Готово к отправке", "Отправляется", "Отправлено", "Ошибка")
+    body = {
+        "parent": {"page_id": SEEDS.parent},
+        "title": [{"text": {"content": "Старая"}}],
+        "initial_data_source": {
+            "properties": {
+                "Название": {"title": {}},
+                "Статус": {"status": {"options": [{"name": name} for name in names]}},
+                "Причина": {"rich_text": {}},
+            }
+        },
+    }
+    table = notion.client.create("/v1/databases", body)["id"]
+    room = Newsroom(notion, stage, table, SEEDS.errors)
+    room.store.mailouts.cancel(room.id)
+    room.tell()
+    assert room.shown["Статус"] == "Ошибка"
+    assert "отменена" in room.shown["Причина"]
+
+
+def test_a_pause_shows_and_so_does_its_end(room: Newsroom) -> None:
+    """The status stays "sending"; the reason says that it is paused, and what to do."""
+    room.send(2)
+    room.store.mailouts.set_paused(room.id, True)
+    room.tell()
+    assert room.shown["Статус"] == "Отправляется"
+    assert room.shown["Причина"].startswith("Приостановлено.")
+    assert f"sendonce mailout resume {room.id}" in room.shown["Причина"]
+    room.store.mailouts.set_paused(room.id, False)
+    room.tell()
+    assert "Приостановлено" not in room.shown["Причина"]
+
+
+def test_a_time_to_send_at_shows(room: Newsroom) -> None:
+    """By the clock of the house; the author's status stays."""
+    at = room.store.ledger.now().replace(hour=10, minute=30) + timedelta(days=2)
+    room.store.mailouts.schedule(room.id, at)
+    room.tell()
+    assert f"{at.astimezone(ZoneInfo('Europe/Riga')):%Y-%m-%d %H:%M}" in room.shown["Причина"]
+    assert room.shown["Статус"] is None
+    room.store.mailouts.unschedule(room.id)
+    room.tell()
+    assert room.shown["Причина"] == ""
+
+
+def test_an_english_table_is_told_in_english(notion: NotionStage, stage: Stage) -> None:
+    """Kinds, reasons and the row of the rest; what the provider said is quoted as it is in both."""
+    parent = notion.write({"title": "English"}, parent=SEEDS.parent)
+    made = set_up(notion.client, SetupWish(parent, language="en")).environment()
+    room = Newsroom(notion, stage, made["NOTION_LETTERS_ID"], made["NOTION_ERRORS_ID"])
+    jobs = room.send(2)
+    room.stage.settle(jobs[0], REFUSED)
+    room.stage.settle(jobs[1], DOUBTED, death_proof="dead")
+    room.store.mailouts.cancel(room.id)
+    room.store.mailouts.complete(room.id)
+    room.tell()
+    assert room.shown["Status"] == "Cancelled"
+    assert "was cancelled" in room.shown["Reason"]
+    rows = {row["Email"]: row for row in notion.rows(room.errors)}
+    assert (rows[jobs[0].recipient]["Kind"], rows[jobs[0].recipient]["Message"]) == ("Failed", "no such user")
+    assert rows[jobs[1].recipient]["Kind"] == "In doubt"
+    assert "(the reply was lost)" in rows[jobs[1].recipient]["Message"]
+
+
+def test_a_page_that_is_gone_for_a_while_is_told_when_it_is_back(
+    room: Newsroom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A refusal is not taken for told, and is not repeated every two seconds."""
+    room.send(1)
+    share = {"id": room.page, "shared": False}
+    room.notion.sandbox.post("notion/share", share)
+    room.tell()
+    before = room.asked()
+    room.tell()
+    assert room.asked() == before
+    room.notion.sandbox.post("notion/share", {**share, "shared": True})
+    monkeypatch.setattr(room.reporter, "_resting", {})
+    room.tell()
+    assert room.shown["Статус"] == "Отправляется"

@@ -1,0 +1,110 @@
+"""What we say reaches a Russian table in Russian; what others say is quoted as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from sendonce.adapters.notion.answers import refusal
+from sendonce.adapters.notion.names import LETTERS
+from sendonce.adapters.notion.tables import ColumnFound, Table, status_option
+from sendonce.adapters.notion.values import PageTime
+from sendonce.adapters.notion.wire import Answer
+from sendonce.adapters.notion.words import KINDS, SENTENCES, standstill_words, translated
+from sendonce.adapters.stores.memory import MemoryStore
+from sendonce.domain.letters import Letter, MessageSettings, language_of
+from sendonce.domain.mailouts import RESTORED, FetchedLetter, MailoutStatus
+from sendonce.domain.progress import Cause, Standstill
+from sendonce.domain.subscribers import DEFAULT_TENANT
+from sendonce.errors import SendonceError
+from sendonce.flows import obey_page, prepare_mailouts
+from sendonce.flows.preflight import EMAIL_ADVICE, _advice, check_letter, count_audience
+
+SETTINGS = MessageSettings("a@example.com", None, None, "Riga", "http://x.example", "example.com", b"s")
+TABLE = Table("t", "d", "Письма", {"status": ColumnFound("Статус", "status")}, {}, {})
+RIGA = ZoneInfo("Europe/Riga")
+
+
+def letter(subject: str = "Hi", html: str = "<p>a</p>", text: str = "a") -> Letter:
+    return Letter(subject, "", html, text)
+
+
+def said(call: Callable[[], object]) -> str:
+    with pytest.raises(SendonceError) as caught:
+        call()
+    return str(caught.value)
+
+
+def a_draft() -> None:
+    page = FetchedLetter("n", letter(), (), False, MailoutStatus.DRAFT, "Черновик")
+    prepare_mailouts._check_status(page)
+
+
+CASES = {
+    "nobody to write to": lambda: said(lambda: count_audience(MemoryStore(), DEFAULT_TENANT)),
+    "an empty letter": lambda: said(lambda: check_letter(letter(html="", text=" "), SETTINGS, "m")),
+    "a long subject": lambda: said(lambda: check_letter(letter(subject="x" * 901), SETTINGS, "m")),
+    "a large letter": lambda: said(lambda: check_letter(letter(html="x" * 120_000), SETTINGS, "m")),
+    "no variable": lambda: said(lambda: check_letter(letter(text="{{ 1 }}"), SETTINGS, "m")),
+    "a variable without a value": lambda: _advice("город", 12),
+    "the reader's address": lambda: EMAIL_ADVICE,
+    "a draft": lambda: said(a_draft),
+    "a page that is not shared": lambda: str(refusal(Answer(404, None, b"{}"), "GET /v1/pages/x")),
+    "no option": lambda: said(lambda: status_option(TABLE, LETTERS, MailoutStatus.DRAFT)),
+    "a day without an hour": lambda: said(lambda: PageTime("2026-12-01").moment(RIGA)),
+    "a test": lambda: obey_page.tested(3),
+    "no testers": lambda: obey_page.NO_TESTERS,
+    "sent already": lambda: obey_page.ALREADY_SENT,
+    "over": lambda: obey_page.ALREADY_OVER,
+    "the test mark": lambda: obey_page.TEST_CHANGED,
+    "a restored database": lambda: RESTORED,
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_our_sentences_are_known(name: str) -> None:
+    """Each sentence as the program makes it is said in Russian, its values kept."""
+    english = CASES[name]()
+    russian = translated(english, "ru")
+    assert russian != english
+    assert language_of(russian) == "ru"
+    assert "$" not in russian
+    assert translated(english, "en") == english
+
+
+def test_values_are_kept() -> None:
+    assert "город" in translated(_advice("город", 12), "ru")
+    assert "12" in translated(_advice("город", 12), "ru")
+    assert translated(f"{EMAIL_ADVICE}\n{_advice('x', 1)}", "ru").count("\n") == 1
+
+
+def test_what_others_say_is_quoted() -> None:
+    """A provider's words, and a sentence nobody has put into Russian yet, stay as they are."""
+    for words in ("550 5.1.1 no such user", "Something new.", ""):
+        assert translated(words, "ru") == words
+
+
+def test_a_hostile_text_is_matched_in_no_time() -> None:
+    """Whatever a provider answers, looking for our own sentences in it costs milliseconds."""
+    for piece in ("{{ ", ": ", "is not a variable. ", "letters wait for another try: "):
+        translated(piece * 20_000, "ru")
+
+
+@pytest.mark.parametrize("cause", [cause for cause in Cause if cause not in ("fetching", "planning")])
+def test_every_cause_has_words(cause: Cause) -> None:
+    """In both languages, with the provider's words and the next try where there are any."""
+    at = datetime(2026, 12, 1, 7, 0, tzinfo=UTC)
+    still = Standstill(cause, "454 4.7.0 temporary", "", at)
+    russian, english = standstill_words(still, "ru", RIGA), standstill_words(still, "en", RIGA)
+    assert (language_of(russian), language_of(english)) == ("ru", "en")
+    for told in (russian, english):
+        assert "$" not in told
+        assert "2026-12-01 09:00" in told
+
+
+def test_both_languages_are_whole() -> None:
+    assert all(set(words) == {"ru", "en"} for words in KINDS.values())
+    assert all(language_of(russian) == "ru" for _, russian in SENTENCES)
