@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sendonce import wiring
 from sendonce.adapters.doctor.audience import Audience, AudienceProbe
 from sendonce.adapters.doctor.configuration import Configuration, SettingsProbe, is_loopback_url
+from sendonce.adapters.doctor.holds import SenderHoldProbe
 from sendonce.adapters.doctor.keys import KeysProbe
 from sendonce.adapters.doctor.letter import LetterProbe
 from sendonce.adapters.doctor.machine import (
@@ -68,6 +69,7 @@ def _probes(settings: Settings, door: StoreDoor, mailout_id: str | None) -> Sequ
             probes += _transport_probes(settings, door, leaves=leaves)
         except BadInput as exc:
             probes.append(_Foregone("transport", str(exc)))
+    probes += [SenderHoldProbe(door, str(wiring.sender_key(settings)))]
     probes += [UnreadableEventsProbe(door)]
     probes += [KeysProbe(door, lambda store: wiring.fingerprints_of_known_secrets(settings, store))]
     probes += [UnsubscribeProbe(settings.app_base_url, leaves=leaves)]

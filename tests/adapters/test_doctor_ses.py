@@ -10,6 +10,7 @@ import pytest
 
 from sendonce.adapters.stores.sql import open_store
 from sendonce.domain.checks import Verdict
+from sendonce.domain.senders import HoldOrder
 from tests.adapters.dns_server import DnsServer
 from tests.adapters.doctor_stage import (
     ACCOUNT,
@@ -234,3 +235,18 @@ def test_the_keys_that_ses_names_are_looked_up(database: str, tmp_path: Path) ->
     with DnsServer(zone) as server:
         found = by_fake(database, tmp_path, {}, DNS_SERVER=server.address)
     assert found.told("dns.dkim") == "ok: DKIM: 1 key (tok2._domainkey.example.com)."
+
+
+def test_a_held_sender_is_a_stop(database: str, tmp_path: Path) -> None:
+    """With the provider's words, until when, and how to let it go."""
+    with FakeSes(WELL_SES) as fake:
+        environment = {**SES, "AWS_ENDPOINT_URL_SESV2": fake.url}
+        assert doctor(database, tmp_path, environment)["sender"].verdict is Verdict.OK
+        key = "ses/us-east-1/news@example.com"
+        store = open_store(database)
+        store.sender_holds.hold(key, HoldOrder("AccountSuspended", "The account is suspended.", 60.0))
+        store.close()
+        found = doctor(database, tmp_path, environment)
+    assert found.stops() == {"sender"}
+    assert "The account is suspended." in found.told("sender")
+    assert found["sender"].fix.endswith(f"sendonce sender release {key}")
