@@ -178,6 +178,9 @@ class Jobs(Protocol):
 
     def get(self, job_id: str) -> Job | None: ...
 
+    def with_prefix(self, prefix: str, limit: int) -> Sequence[str]:
+        """The ids that begin so (see ``domain.ids.is_prefix``), at most ``limit``."""
+
     def outcomes(
         self, mailout_id: str, *, after: str = "", limit: int = 5000, only_errors: bool = False
     ) -> Sequence[RecipientOutcome]:
@@ -234,8 +237,28 @@ class Mailouts(Protocol):
     def make_ready(self, mailout_id: str) -> bool:
         """draft → ready; False when it is no draft."""
 
-    def start(self, mailout_id: str, event: PageEvent | None = None) -> bool:
+    def replace_letter(self, mailout_id: str, new: NewMailout) -> bool:
+        """Another letter for a draft or a ready mailout of a file; a time that it is scheduled for stays.
+
+        False when it has been started, or is written on a page.
+        """
+
+    def delete(self, mailout_id: str) -> bool:
+        """Remove a draft or a ready mailout, and its letter; False when it has been started."""
+
+    def twins(self, tenant_id: str, letter: Letter) -> Sequence[Mailout]:
+        """The mailouts, tests apart, that went out with the same words before, the latest first."""
+
+    def with_prefix(self, prefix: str, limit: int) -> Sequence[str]:
+        """The ids that begin so (see ``domain.ids.is_prefix``), at most ``limit``."""
+
+    def start(
+        self, mailout_id: str, event: PageEvent | None = None, *, except_of: Sequence[str] | None = None
+    ) -> bool:
         """ready → sending, atomically; False when somebody else did it or it is not ready.
+
+        Whom one of ``except_of`` went to, or may have, is planned as skipped; None keeps what was said when
+        it was scheduled.
 
         With ``event`` also False when that is no news (``PageEvent.is_news_to``); else it is remembered.
         """
@@ -246,7 +269,7 @@ class Mailouts(Protocol):
     def note(self, mailout_id: str, reason: str) -> bool:
         """Why a mailout that is not under way was not started; False when it is sending or cancelled."""
 
-    def schedule(self, mailout_id: str, send_at: datetime) -> bool:
+    def schedule(self, mailout_id: str, send_at: datetime, *, except_of: Sequence[str] | None = None) -> bool:
         """Have a ready mailout started at a time; again: at another time. False when it is not ready."""
 
     def unschedule(self, mailout_id: str, reason: str | None = None) -> bool:
@@ -270,6 +293,9 @@ class Mailouts(Protocol):
 
         With ``send_at`` it is scheduled to start again then.
         """
+
+    def count_excluded(self, tenant_id: str, except_of: Sequence[str]) -> int:
+        """How many active subscribers these mailouts went to, or may have."""
 
     def plan_chunk(self, mailout_id: str, planner: str, size: int) -> PlanProgress | None:
         """Plan the next ``size`` active subscribers; None while another planner holds the lease."""

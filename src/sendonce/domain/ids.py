@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import lru_cache
 
 _LOW_BITS = 14
@@ -32,3 +33,22 @@ def _low_counters(bits: int) -> list[str]:
 
 def time_ordered_id(unix_ms: int) -> str:
     return time_ordered_ids(1, unix_ms)[0]
+
+
+SHORTEST_PREFIX = 6
+_PREFIX = re.compile("[0-9a-f]{6,32}")
+
+
+def is_prefix(text: str) -> bool:
+    """Whether it may be the beginning of an id, with its dashes or without."""
+    return _PREFIX.fullmatch(text.replace("-", "")) is not None
+
+
+def prefix_range(prefix: str) -> tuple[str, str]:
+    """The first and the last id that begin with a prefix."""
+    digits = prefix.replace("-", "")
+    return _dashed(digits.ljust(32, "0")), _dashed(digits.ljust(32, "f"))
+
+
+def _dashed(digits: str) -> str:
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))

@@ -29,6 +29,7 @@ class StartOrder:
     ``dry_run`` makes all the checks and changes nothing; ``test_emails`` sends to these few only, and the
     mailout stays as it is. ``send_at`` schedules it; without it the letter's own time holds, which
     ``at_once`` overrules. ``event`` is what its page asked by: it starts the mailout once.
+    Whom one of the mailouts ``except_of`` went to is left out; None keeps what was said when scheduling.
     """
 
     mailout_id: str
@@ -38,6 +39,7 @@ class StartOrder:
     send_at: datetime | None = None
     at_once: bool = False
     event: PageEvent | None = None
+    except_of: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +77,14 @@ def start_mailout(
     _check_ledger(store)
     settings = message_settings()
     try:
-        planned = _check(store, settings, mailout)
+        planned = _check(store, settings, mailout) - _check_exceptions(store, mailout, order)
     except BadInput as exc:
         raise Unsendable(str(exc)) from exc
+    if planned <= 0:
+        raise Refused("Everybody on the list got one of these mailouts already: there is nobody to write to.")
     waits_until = _start_time(store, mailout, order)
     if not order.dry_run:
-        _start(store, mailout, waits_until, planned, order.event)
+        _start(store, mailout, order, waits_until, planned)
     return StartReport(mailout, planned, waits_until)
 
 
@@ -172,13 +176,31 @@ def _start_time(store: Store, mailout: Mailout, order: StartOrder) -> datetime |
     )
 
 
+def _check_exceptions(store: Store, mailout: Mailout, order: StartOrder) -> int:
+    """How many people are left out. Raises Refused for a mailout that is not over, or was never sent."""
+    earlier = mailout.except_of if order.except_of is None else order.except_of
+    for mailout_id in earlier:
+        other = mailout_of_tenant(store, order.tenant_id, mailout_id)
+        if other is None or mailout_id == mailout.id:
+            raise NotFound(f"There is no earlier mailout {mailout_id!r}, whose recipients could be left out.")
+        if other.status in (MailoutStatus.DRAFT, MailoutStatus.READY):
+            raise Refused(f"Mailout {other.id} was never sent: it has no recipients to leave out.")
+        if other.status == MailoutStatus.SENDING:
+            raise Refused(
+                f"Mailout {other.id} is not over, so nobody knows yet whom it reaches. "
+                f"Wait until it is sent, or end it: sendonce mailout cancel {other.id}"
+            )
+    return store.mailouts.count_excluded(mailout.tenant_id, earlier) if earlier else 0
+
+
 def _start(
-    store: Store, mailout: Mailout, waits_until: datetime | None, planned: int, event: PageEvent | None
+    store: Store, mailout: Mailout, order: StartOrder, waits_until: datetime | None, planned: int
 ) -> None:
     if waits_until is None:
-        done, what = store.mailouts.start(mailout.id, event), "mailout started"
+        done = store.mailouts.start(mailout.id, order.event, except_of=order.except_of)
     else:
-        done, what = store.mailouts.schedule(mailout.id, waits_until), "mailout scheduled"
+        done = store.mailouts.schedule(mailout.id, waits_until, except_of=order.except_of)
+    what = "mailout started" if waits_until is None else "mailout scheduled"
     if not done:
         raise _not_ready(store.mailouts.get(mailout.id) or mailout)
     log.info(what, extra={"fields": {"mailout": mailout.id, "planned": planned}})

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from sendonce.adapters.stores.memory.state import JobRow, State
+from sendonce.domain.ids import prefix_range
 from sendonce.domain.jobs import Books, Job, JobState
 from sendonce.domain.reports import TROUBLES, RecipientOutcome
 from sendonce.domain.suppressions import SuppressionReason
@@ -110,6 +111,11 @@ class MemoryJobs:
             return found
         last = max(told, key=lambda event: event.occurred_at)
         return found._replace(code=last.code, reason=last.reason)
+
+    def with_prefix(self, prefix: str, limit: int) -> Sequence[str]:
+        first, last = prefix_range(prefix)
+        with self._state.transaction():
+            return sorted(job_id for job_id in self._state.jobs if first <= job_id <= last)[:limit]
 
     def get(self, job_id: str) -> Job | None:
         with self._state.transaction():

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from sendonce.adapters.stores.memory.arrows import move
 from sendonce.adapters.stores.memory.state import JobRow, MailoutRow, State
 from sendonce.domain.addresses import parse_address
-from sendonce.domain.ids import time_ordered_ids
+from sendonce.domain.exclusions import NOT_REACHED, got_already
+from sendonce.domain.ids import prefix_range, time_ordered_ids
 from sendonce.domain.jobs import JobState, Move
 from sendonce.domain.letters import Letter
 from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout, PageEvent, Phase, PlanProgress
@@ -88,6 +89,65 @@ class MemoryMailouts:
         entry = self._state.mailouts.get(mailout_id)
         return entry if entry is not None and entry.mailout.status in statuses else None
 
+    def replace_letter(self, mailout_id: str, new: NewMailout) -> bool:
+        assert new.letter is not None
+        with self._state.transaction() as now:
+            entry = self._with(mailout_id, MailoutStatus.DRAFT, MailoutStatus.READY)
+            if entry is None or entry.mailout.source_id is not None:
+                return False
+            m = entry.mailout
+            entry.letter = new.letter
+            entry.mailout = replace(
+                m,
+                letter_id=self._state.new_id(now),
+                name=new.name,
+                warnings=new.warnings,
+                send_at=m.send_at if m.scheduled else new.send_at,
+                reason=m.reason if m.paused else None,
+            )
+            return True
+
+    def delete(self, mailout_id: str) -> bool:
+        with self._state.transaction():
+            if self._with(mailout_id, MailoutStatus.DRAFT, MailoutStatus.READY) is None:
+                return False
+            del self._state.mailouts[mailout_id]
+            self._state.audit.append(("operator", "delete", mailout_id))
+            return True
+
+    def twins(self, tenant_id: str, letter: Letter) -> Sequence[Mailout]:
+        def words(of: Letter) -> tuple[str, str, str]:
+            return of.subject, of.html, of.text
+
+        with self._state.transaction():
+            same = [
+                e.mailout
+                for e in self._state.mailouts.values()
+                if e.letter and words(e.letter) == words(letter)
+            ]
+            out = [(m.started_at, m.id, m) for m in same if m.started_at and not m.is_test]
+            return [m for _, _, m in sorted(out, reverse=True) if m.tenant_id == tenant_id]
+
+    def count_excluded(self, tenant_id: str, except_of: Sequence[str]) -> int:
+        with self._state.transaction():
+            got = self._reached(except_of)
+            people = [(t, key) for (t, key), p in self._state.subscribers.items() if p.status == "active"]
+            return sum(t == tenant_id and self._state.suppression_key(key) in got for t, key in people)
+
+    def _reached(self, earlier: Sequence[str]) -> dict[str, str]:
+        """Suppression keys of those whom an earlier mailout went to, or may have, and which one it was."""
+        return {
+            self._state.suppression_key(row.recipient_key): mailout_id
+            for mailout_id in reversed(earlier)
+            for row in self._state.jobs_of(mailout_id)
+            if row.state not in NOT_REACHED
+        }
+
+    def with_prefix(self, prefix: str, limit: int) -> Sequence[str]:
+        first, last = prefix_range(prefix)
+        with self._state.transaction():
+            return sorted(known for known in self._state.mailouts if first <= known <= last)[:limit]
+
     # -- starting and planning -----------------------------------------------------------------
 
     def make_ready(self, mailout_id: str) -> bool:
@@ -98,7 +158,9 @@ class MemoryMailouts:
             entry.mailout = replace(entry.mailout, status=MailoutStatus.READY)
             return True
 
-    def start(self, mailout_id: str, event: PageEvent | None = None) -> bool:
+    def start(
+        self, mailout_id: str, event: PageEvent | None = None, *, except_of: Sequence[str] | None = None
+    ) -> bool:
         with self._state.transaction() as now:
             entry = self._with(mailout_id, MailoutStatus.READY)
             if entry is None or (event is not None and not self.hear(mailout_id, event)):
@@ -112,6 +174,7 @@ class MemoryMailouts:
                 started_at=now,
                 reason=reason,
                 scheduled=False,
+                except_of=m.except_of if except_of is None else tuple(except_of),
             )
             return True
 
@@ -134,14 +197,15 @@ class MemoryMailouts:
             entry.mailout = replace(m, reason=reason)
             return True
 
-    def schedule(self, mailout_id: str, send_at: datetime) -> bool:
+    def schedule(self, mailout_id: str, send_at: datetime, *, except_of: Sequence[str] | None = None) -> bool:
         with self._state.transaction():
             entry = self._with(mailout_id, MailoutStatus.READY)
             if entry is None:
                 return False
             m = entry.mailout
             reason = m.reason if m.paused else None
-            entry.mailout = replace(m, send_at=send_at, scheduled=True, reason=reason)
+            excepted = m.except_of if except_of is None else tuple(except_of)
+            entry.mailout = replace(m, send_at=send_at, scheduled=True, reason=reason, except_of=excepted)
             return True
 
     def unschedule(self, mailout_id: str, reason: str | None = None) -> bool:
@@ -244,15 +308,17 @@ class MemoryMailouts:
 
     def _add_jobs(self, mailout: Mailout, people: list[tuple[str, Subscriber]], now: datetime) -> int:
         planned = {row.recipient_key for row in self._state.jobs_of(mailout.id)}
+        got = self._reached(mailout.except_of)
         # The first of two spellings of one address stays.
         new = {key: person for key, person in reversed(people) if key not in planned}
         ids = time_ordered_ids(len(new), int(now.timestamp() * 1000))
         for job_id, (key, person) in zip(ids, reversed(new.items()), strict=True):
             fields = {**person.attributes, **({"name": person.name} if person.name else {})}
             suppressed = self._state.suppression_of(mailout.tenant_id, key) is not None
-            state = JobState.SKIPPED if suppressed else JobState.SCHEDULED
+            why = "suppressed" if suppressed else got_already(got.get(self._state.suppression_key(key)))
+            state = JobState.SKIPPED if why else JobState.SCHEDULED
             row = JobRow(job_id, mailout.tenant_id, mailout.id, person.email, key, state, now, fields)
-            row.reason = "suppressed" if suppressed else None
+            row.reason = why
             self._state.jobs[job_id] = row
         return len(new)
 

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sendonce.adapters.stores.schema import delivery_events, mailouts, message_jobs, suppressions
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import as_job, in_state
+from sendonce.domain.ids import prefix_range
 from sendonce.domain.jobs import Books, Job, JobState
 from sendonce.domain.reports import ERROR_STATES, TROUBLES, RecipientOutcome
 
@@ -168,6 +169,12 @@ class SqlJobs:
         with self._db.reading() as tx:
             rows = tx.execute(query.order_by(JOBS.recipient_key).limit(limit)).all()
         return [_as_outcome(tuple(row)) for row in rows]
+
+    def with_prefix(self, prefix: str, limit: int) -> Sequence[str]:
+        first, last = prefix_range(prefix)
+        with self._db.reading() as tx:
+            query = sa.select(JOBS.id).where(JOBS.id.between(first, last)).order_by(JOBS.id).limit(limit)
+            return list(tx.execute(query).scalars())
 
     def get(self, job_id: str) -> Job | None:
         with self._db.reading() as tx:

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import letters, mailouts, message_jobs, subscribers, suppressions
+from sendonce.adapters.stores.schema import excluded_recipients, letters, mailouts, message_jobs
 from sendonce.adapters.stores.sql.database import Database
-from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
+from sendonce.adapters.stores.sql.exclusions import count_excluded
+from sendonce.adapters.stores.sql.planning import SqlPlanning
 from sendonce.adapters.stores.sql.rows import in_state, insert_audit, insert_for, insert_outbox, new_id
-from sendonce.domain.addresses import parse_address, suppression_key
-from sendonce.domain.ids import time_ordered_ids
+from sendonce.domain.ids import prefix_range
 from sendonce.domain.jobs import JobState
 from sendonce.domain.letters import Letter
 from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout, PageEvent, Phase, PlanProgress
-from sendonce.domain.suppressions import EVERYBODY
 from sendonce.errors import NotFound
 
 M = mailouts.c
 J = message_jobs.c
-S = subscribers.c
-# Planning touches nothing outside, so its lease may expire by age: a second planner would only meet
-# rows that are already there.
-PLANNER_LEASE = timedelta(seconds=30)
 # Deliveries, bounces and complaints come in for days after the last letter.
 REPORTED_FOR = timedelta(days=7)
 
@@ -35,6 +29,7 @@ REPORTED_FOR = timedelta(days=7)
 class SqlMailouts:
     def __init__(self, database: Database) -> None:
         self._db = database
+        self._planning = SqlPlanning(database)
 
     def create(self, tenant_id: str, new: NewMailout) -> Mailout:
         with self._db.writing() as tx:
@@ -103,6 +98,65 @@ class SqlMailouts:
             query = sa.select(mailouts).where(M.status == status).order_by(M.id)
             return [_as_mailout(row) for row in tx.execute(query)]
 
+    def replace_letter(self, mailout_id: str, new: NewMailout) -> bool:
+        assert new.letter is not None
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            row = self._unsent(tx, mailout_id)
+            if row is None or row.source_id is not None:
+                return False
+            changes = {
+                "letter_id": _insert_letter(tx, row.tenant_id, new.letter, now),
+                "name": new.name,
+                "warnings": list(new.warnings),
+                "send_at": row.send_at if row.scheduled else new.send_at,
+                "reason": row.reason if row.paused else None,
+                "updated_at": now,
+            }
+            tx.execute(mailouts.update().where(M.id == mailout_id).values(**changes))
+            tx.execute(letters.delete().where(letters.c.id == row.letter_id))
+            return True
+
+    def delete(self, mailout_id: str) -> bool:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            row = self._unsent(tx, mailout_id)
+            if row is None:
+                return False
+            tx.execute(excluded_recipients.delete().where(excluded_recipients.c.mailout_id == mailout_id))
+            tx.execute(mailouts.delete().where(M.id == mailout_id))
+            tx.execute(letters.delete().where(letters.c.id == row.letter_id))
+            insert_audit(tx, now, "operator", "delete", mailout_id, {"name": row.name})
+            return True
+
+    def _unsent(self, tx: Connection, mailout_id: str) -> Row[Any] | None:
+        """The locked row of a mailout that nobody has started."""
+        unsent = sa.select(mailouts).where(M.id == mailout_id, M.status.in_(["draft", "ready"]))
+        return tx.execute(unsent.with_for_update()).one_or_none()
+
+    def twins(self, tenant_id: str, letter: Letter) -> Sequence[Mailout]:
+        same = sa.and_(
+            letters.c.subject == letter.subject, letters.c.html == letter.html, letters.c.text == letter.text
+        )
+        query = (
+            sa.select(mailouts)
+            .join(letters, M.letter_id == letters.c.id)
+            .where(M.tenant_id == tenant_id, M.started_at.is_not(None), ~M.is_test, same)
+            .order_by(M.started_at.desc(), M.id.desc())
+        )
+        with self._db.reading() as tx:
+            return [_as_mailout(row) for row in tx.execute(query)]
+
+    def count_excluded(self, tenant_id: str, except_of: Sequence[str]) -> int:
+        with self._db.reading() as tx:
+            return count_excluded(tx, tenant_id, list(except_of))
+
+    def with_prefix(self, prefix: str, limit: int) -> Sequence[str]:
+        first, last = prefix_range(prefix)
+        with self._db.reading() as tx:
+            query = sa.select(M.id).where(M.id.between(first, last)).order_by(M.id).limit(limit)
+            return list(tx.execute(query).scalars())
+
     # -- starting and planning -----------------------------------------------------------------
 
     def make_ready(self, mailout_id: str) -> bool:
@@ -111,7 +165,9 @@ class SqlMailouts:
             update = mailouts.update().where(M.id == mailout_id, M.status == "draft")
             return tx.execute(update.values(status="ready", updated_at=now)).rowcount == 1
 
-    def start(self, mailout_id: str, event: PageEvent | None = None) -> bool:
+    def start(
+        self, mailout_id: str, event: PageEvent | None = None, *, except_of: Sequence[str] | None = None
+    ) -> bool:
         with self._db.writing() as tx:
             now = self._db.now(tx)
             reason = sa.case((M.paused, M.reason), else_=None)
@@ -120,7 +176,8 @@ class SqlMailouts:
             update = mailouts.update().where(M.id == mailout_id, M.status == "ready")
             if event is not None:
                 update = update.where(_is_news(event)).values(**_remembered(event))
-            return tx.execute(update.values(**started, scheduled=False, updated_at=now)).rowcount == 1
+            update = update.values(**started, **_excepting(except_of), scheduled=False, updated_at=now)
+            return tx.execute(update).rowcount == 1
 
     def hear(self, mailout_id: str, event: PageEvent) -> bool:
         with self._db.writing() as tx:
@@ -137,14 +194,14 @@ class SqlMailouts:
             )
             return tx.execute(update.values(reason=reason, updated_at=now)).rowcount == 1
 
-    def schedule(self, mailout_id: str, send_at: datetime) -> bool:
+    def schedule(self, mailout_id: str, send_at: datetime, *, except_of: Sequence[str] | None = None) -> bool:
         with self._db.writing() as tx:
             now = self._db.now(tx)
             update = mailouts.update().where(M.id == mailout_id, M.status == "ready")
             # A paused one may have been sent from another copy of the database: its reason stays.
             reason = sa.case((M.paused, M.reason), else_=None)
             told = {"send_at": send_at, "scheduled": True, "reason": reason, "updated_at": now}
-            return tx.execute(update.values(**told)).rowcount == 1
+            return tx.execute(update.values(**told, **_excepting(except_of))).rowcount == 1
 
     def unschedule(self, mailout_id: str, reason: str | None = None) -> bool:
         with self._db.writing() as tx:
@@ -207,99 +264,7 @@ class SqlMailouts:
             return tx.execute(update.where(~planned).values(**back)).rowcount == 1
 
     def plan_chunk(self, mailout_id: str, planner: str, size: int) -> PlanProgress | None:
-        with self._db.writing() as tx:
-            hold_pepper(self._db, tx)
-            now = self._db.now(tx)
-            mailout = self._take_planner_lease(tx, mailout_id, planner, now)
-            if mailout is None:
-                return None
-            people = self._next_people(tx, mailout, size)
-            added = self._insert_jobs(tx, mailout, people, now) if people else 0
-            finished = len(people) < size or mailout.audience is not None
-            cursor = people[-1].address_key if people else mailout.plan_cursor
-            advanced = {"plan_cursor": cursor, "phase": "running" if finished else "planning"}
-            tx.execute(mailouts.update().where(M.id == mailout_id).values(**advanced, updated_at=now))
-            return PlanProgress(added, finished)
-
-    def _take_planner_lease(
-        self, tx: Connection, mailout_id: str, planner: str, now: datetime
-    ) -> Row[Any] | None:
-        """The mailout, if it is being planned and nobody else holds the lease."""
-        free = sa.or_(M.planner.is_(None), M.planner == planner, M.planner_until < now)
-        update = (
-            mailouts.update()
-            .where(M.id == mailout_id, M.status == "sending", M.phase == "planning", free)
-            .values(planner=planner, planner_until=now + PLANNER_LEASE)
-            .returning(mailouts)
-        )
-        return tx.execute(update).one_or_none()
-
-    def _next_people(self, tx: Connection, mailout: Row[Any], size: int) -> Sequence[Person]:
-        """Active subscribers in the order of their addresses: rows that append are cheap rows."""
-        if mailout.cancelled:
-            return []
-        if mailout.audience is not None:
-            return self._test_audience(tx, mailout)
-        query = _people(mailout.tenant_id).where(
-            S.tenant_id == mailout.tenant_id, S.status == "active", S.address_key > mailout.plan_cursor
-        )
-        rows = tx.execute(query.order_by(S.address_key).limit(size)).all()
-        return [Person(*row) for row in rows]
-
-    def _test_audience(self, tx: Connection, mailout: Row[Any]) -> Sequence[Person]:
-        """The few people of a test. Who is no subscriber gets a subscriber's fields, to see how they look."""
-        everybody = _people(mailout.tenant_id).where(S.tenant_id == mailout.tenant_id)
-        example = everybody.where(S.status == "active").order_by(S.address_key).limit(1)
-        sample = tx.execute(example).first()
-        pepper = pepper_in_force(self._db, tx)
-        people = []
-        for text in mailout.audience:
-            address = parse_address(text)
-            own = _people(mailout.tenant_id).where(
-                S.tenant_id == mailout.tenant_id, S.address_key == address.key
-            )
-            row = tx.execute(own).first()
-            key = suppression_key(address.key, pepper)
-            known = row or sample
-            name, attributes = (known.from_name, known.attributes) if known else (None, {})
-            people.append(Person(address.text, address.key, key, name, attributes, False))
-        return people
-
-    def _insert_jobs(self, tx: Connection, mailout: Row[Any], people: Sequence[Person], now: datetime) -> int:
-        ids = time_ordered_ids(len(people), int(now.timestamp() * 1000))
-        due = self._db.moment(now)
-        rows = [
-            (
-                job_id,
-                mailout.tenant_id,
-                mailout.id,
-                person.email,
-                person.address_key,
-                person.suppression_key,
-                json.dumps(_fields(person), ensure_ascii=False),
-                "skipped" if person.suppressed else "scheduled",
-                "suppressed" if person.suppressed else None,
-                due,
-            )
-            for job_id, person in zip(ids, people, strict=True)
-        ]
-        statement = self._db.statement("plan")
-        if self._db.is_sqlite:
-            return tx.exec_driver_sql(statement, rows).rowcount
-        columns = [list(column) for column in zip(*rows, strict=True)]
-        named = {
-            "ids": columns[0],
-            "tenant": mailout.tenant_id,
-            "mailout": mailout.id,
-            "recipients": columns[3],
-            "keys": columns[4],
-            "suppression_keys": columns[5],
-            "fields": columns[6],
-            "states": columns[7],
-            "reasons": columns[8],
-            "due": now,
-        }
-        return tx.exec_driver_sql(statement, named).rowcount
+        return self._planning.plan_chunk(mailout_id, planner, size)
 
     # -- pausing, cancelling, finishing --------------------------------------------------------
 
@@ -388,25 +353,11 @@ def _remembered(event: PageEvent) -> dict[str, Any]:
     return {"page_event": event.id, "page_event_at": event.at or M.page_event_at}
 
 
-class Person(NamedTuple):
-    """Whom to plan for, and with which fields."""
-
-    email: str
-    address_key: str
-    suppression_key: str
-    from_name: str | None
-    attributes: dict[str, str]
-    suppressed: bool
-
-
-def _people(tenant_id: str) -> sa.Select[Any]:
-    denied = (
-        sa.select(suppressions.c.key)
-        .where(suppressions.c.key == S.suppression_key)
-        .where(suppressions.c.tenant_id.in_([tenant_id, EVERYBODY]))
-    )
-    columns = (S.email, S.address_key, S.suppression_key, S.from_name, S.attributes)
-    return sa.select(*columns, denied.exists().label("suppressed"))
+def _excepting(except_of: Sequence[str] | None) -> dict[str, Any]:
+    """Gathering begins anew with every start. Without a word, what was said before holds."""
+    if except_of is None:
+        return {"except_cursor": sa.case((M.except_of.is_not(None), ""), else_=None)}
+    return {"except_of": list(except_of) or sa.null(), "except_cursor": "" if except_of else None}
 
 
 def _insert_letter(tx: Connection, tenant_id: str, letter: Letter, now: datetime) -> str:
@@ -426,13 +377,6 @@ def _insert_letter(tx: Connection, tenant_id: str, letter: Letter, now: datetime
         )
     )
     return letter_id
-
-
-def _fields(person: Person) -> dict[str, str]:
-    fields = dict(person.attributes)
-    if person.from_name:
-        fields["name"] = person.from_name
-    return fields
 
 
 def _as_mailout(row: Row[Any]) -> Mailout:

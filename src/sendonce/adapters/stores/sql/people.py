@@ -211,9 +211,9 @@ def _erase_attempts(tx: Connection, job_ids: Sequence[str], scrubber: Scrubber) 
 
 def _erase_plan_cursors(tx: Connection, scrubber: Scrubber) -> None:
     """A planner that goes on from the first letter meets rows that are there already, and passes them by."""
-    cursor = mailouts.c.plan_cursor
-    shorter = mailouts.update().where(cursor.in_(scrubber.spellings))
-    tx.execute(shorter.values(plan_cursor=sa.func.substr(cursor, 1, 1)))
+    for cursor in (mailouts.c.plan_cursor, mailouts.c.except_cursor):
+        shorter = mailouts.update().where(cursor.in_(scrubber.spellings))
+        tx.execute(shorter.values({cursor: sa.func.substr(cursor, 1, 1)}))
 
 
 _DOCUMENTS = {"outbox": ("body", "error"), "audit_log": ("subject", "details"), "mailouts": ("audience",)}

@@ -1,0 +1,17 @@
+"""Who is left out of a mailout because an earlier one went to them, or may have.
+
+People are compared by their suppression key: it folds the spellings of one mailbox and outlives an erasure.
+"""
+
+from __future__ import annotations
+
+from sendonce.domain.jobs import JobState
+
+NOT_REACHED = frozenset({JobState.FAILED, JobState.SKIPPED, JobState.DEAD})
+"""What became of an earlier letter that never arrived anywhere. These people may be written to again;
+a letter that is in doubt may have arrived, and one that is scheduled still will."""
+
+
+def got_already(mailout_id: str | None) -> str | None:
+    """Why such a person's job is skipped; None for everybody else."""
+    return f"got mailout {mailout_id}" if mailout_id else None
