@@ -6,6 +6,7 @@
     ├── NotFound               no such mailout, job, …                exit 1, HTTP 404
     ├── Refused                a rule says no                         exit 3, HTTP 409
     │   ├── Unsendable         a mailout cannot be sent as it is      exit 3, HTTP 400
+    │   ├── SenderRefused      the provider would refuse every letter exit 3, HTTP 409
     │   ├── LedgerRolledBack   the database is older than what was sent from it
     │   └── SchemaMismatch     the database has another program's schema
     ├── WorkerBuried           the ledger has ended this worker       exit 1: start it again
@@ -48,6 +49,10 @@ class Unsendable(Refused):
     """Its letter or its list has to be mended first; nothing of it was started."""
 
     http_status = 400
+
+
+class SenderRefused(Refused):
+    """The account, its identity or its configuration has to be mended first; nothing was started."""
 
 
 class LedgerRolledBack(Refused):

@@ -253,7 +253,12 @@ class Mailouts(Protocol):
         """The ids that begin so (see ``domain.ids.is_prefix``), at most ``limit``."""
 
     def start(
-        self, mailout_id: str, event: PageEvent | None = None, *, except_of: Sequence[str] | None = None
+        self,
+        mailout_id: str,
+        event: PageEvent | None = None,
+        *,
+        except_of: Sequence[str] | None = None,
+        forced: bool = False,
     ) -> bool:
         """ready → sending, atomically; False when somebody else did it or it is not ready.
 

@@ -340,12 +340,14 @@ def make_notion_chores(settings: Settings, store: Store) -> list[Chore]:
     from sendonce.adapters.notion.reports import NotionReports
     from sendonce.flows.explain_progress import explain_progress
     from sendonce.flows.prepare_mailouts import Preparer
+    from sendonce.wiring_sender_check import PATIENTLY, ProviderCheck
 
     client = notion_client(settings)
     letters, errors = notion_names(settings)
     source = notion_letters(settings, store, client)
+    check = ProviderCheck(settings, PATIENTLY)
     preparer = Preparer(
-        store, {"notion": source}, lambda: message_settings(settings, store), settings.test_emails
+        store, {"notion": source}, lambda: message_settings(settings, store), settings.test_emails, check
     )
     chores: list[Chore] = [(0.5, preparer.run)]
     if settings.notion_letters_id:

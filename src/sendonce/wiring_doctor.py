@@ -181,18 +181,13 @@ def _transport_probes(settings: Settings, door: StoreDoor, *, leaves: bool) -> l
 
 
 def _ses_probes(settings: Settings, door: StoreDoor, *, leaves: bool) -> list[Probe]:
-    from sendonce.adapters.doctor.ses import SesAccountProbe, SesEventsProbe, SesIdentityProbe
-    from sendonce.adapters.doctor.ses_reader import SesReader
+    from sendonce.adapters.doctor.ses import SesAccountProbe
 
-    credentials = wiring.aws_credentials(settings)
-    reader = SesReader(settings.aws_region, credentials, settings.aws_endpoint_url_sesv2 or None)
+    reader = ses_reader(settings)
     probes: list[Probe] = [
         SesAccountProbe(reader, door, settings.rate_limit_per_sec),
-        SesIdentityProbe(reader, settings.sender),
+        *ses_sender_probes(settings, reader),
     ]
-    if settings.ses_configuration_set:
-        topics = settings.sns_allowed_topic_arns
-        probes.append(SesEventsProbe(reader, settings.ses_configuration_set, topics))
     if settings.ses_events_queue_url:
         from sendonce.adapters.doctor.queue import QueueProbe
         from sendonce.wiring_events import event_queue
@@ -201,14 +196,31 @@ def _ses_probes(settings: Settings, door: StoreDoor, *, leaves: bool) -> list[Pr
     return probes + _domain_probes(settings, reader, leaves=leaves)
 
 
+def ses_reader(settings: Settings) -> SesReader:
+    from sendonce.adapters.doctor.ses_reader import SesReader
+
+    credentials = wiring.aws_credentials(settings)
+    return SesReader(settings.aws_region, credentials, settings.aws_endpoint_url_sesv2 or None)
+
+
+def ses_sender_probes(settings: Settings, reader: SesReader) -> list[Probe]:
+    from sendonce.adapters.doctor.ses import SesEventsProbe, SesIdentityProbe
+
+    probes: list[Probe] = [SesIdentityProbe(reader, settings.sender)]
+    if settings.ses_configuration_set:
+        topics = settings.sns_allowed_topic_arns
+        probes.append(SesEventsProbe(reader, settings.ses_configuration_set, topics))
+    return probes
+
+
 def _smtp_probes(settings: Settings, *, leaves: bool) -> list[Probe]:
+    return [smtp_probe(settings), *_domain_probes(settings, None, leaves=leaves)]
+
+
+def smtp_probe(settings: Settings) -> Probe:
     from sendonce.adapters.doctor.smtp import SmtpProbe
 
-    where = f"{settings.smtp_host}:{settings.smtp_port}"
-    return [
-        SmtpProbe(wiring.make_transport(settings), where),
-        *_domain_probes(settings, None, leaves=leaves),
-    ]
+    return SmtpProbe(wiring.make_transport(settings), f"{settings.smtp_host}:{settings.smtp_port}")
 
 
 def _domain_probes(settings: Settings, reader: SesReader | None, *, leaves: bool) -> list[Probe]:

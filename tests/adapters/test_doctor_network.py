@@ -95,6 +95,27 @@ def test_an_smtp_server_that_gives_no_session_is_a_stop(
     assert "secret-word" not in str(found.all)
 
 
+SIGN_IN = {"username": "u", "password": "secret-word", "extensions": ("AUTH PLAIN",)}
+
+
+@pytest.mark.parametrize(
+    ("answers", "options", "certain"),
+    [
+        ({"AUTH": [b"535 5.7.8 wrong"]}, SIGN_IN, True),
+        ({}, {"security": "starttls"}, True),
+        ({"EHLO": [Do.CLOSE]}, {}, False),
+        ({"EHLO": [Do.SILENCE]}, {"command_timeout": 0.2}, False),
+        ({"GREETING": [b"421 busy"]}, {}, False),
+    ],
+)
+def test_only_a_server_that_will_refuse_every_letter_keeps_a_mailout_from_starting(
+    answers: dict[str, Any], options: dict[str, Any], certain: bool
+) -> None:
+    """A wrong password stays wrong; a server that is down or busy may be up in a minute."""
+    found, _ = by_smtp(answers, **options)
+    assert found["smtp"].refuses_all is certain
+
+
 def test_an_smtp_server_with_a_strange_certificate_is_a_stop(authority: trustme.CA) -> None:
     """Nobody trusts this authority."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -290,7 +311,7 @@ def test_the_exit_code_tells_whether_there_is_a_stop(database: str, tmp_path: Pa
     assert good.returncode == 0, good.stderr
     told = json.loads(good.stdout)
     assert told["may_send"] is True
-    assert {"name", "verdict", "what", "fix"} == set(told["checks"][0])
+    assert {"name", "verdict", "what", "fix", "refuses_all"} == set(told["checks"][0])
     bad = run_cli({"DATABASE_URL": database, "UNSUBSCRIBE_SECRET": "short"}, tmp_path)
     assert bad.returncode == 3
     assert "stop     settings.unsubscribe-secret: UNSUBSCRIBE_SECRET has 5 characters" in bad.stdout

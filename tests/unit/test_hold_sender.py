@@ -66,6 +66,7 @@ def test_everybody_gets_their_letter_after_the_cause_is_mended_and_the_hold_rele
     scene.play(until=lambda: at_rest(scene))
     answers.now = Accepted("1")
     scene.store.sender_holds.release(KEY, "operator")
+    scene.worker = scene.stage.worker()
     scene.play()
     assert scene.states() == {JobState.SENT: 40}
 
@@ -93,6 +94,7 @@ def test_a_refused_probe_makes_the_hold_longer() -> None:
     scene.provider.got.clear()
     for tries in (2, 3):
         make_due(scene)
+        scene.worker = scene.stage.worker()
         scene.play(until=lambda tries=tries: scene.store.sender_holds.get(KEY).tries == tries)  # type: ignore[misc,union-attr]
     assert len(set(scene.provider.got)) == len(scene.provider.got) == 2
     hold = scene.store.sender_holds.get(KEY)

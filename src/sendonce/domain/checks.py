@@ -15,12 +15,16 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """``what`` was found, with the value; ``fix`` is what to do about it, empty where all is well."""
+    """``what`` was found, with the value; ``fix`` is what to do about it, empty where all is well.
+
+    ``refuses_all`` marks a stop that is certain to meet every letter: a mailout is not even started then.
+    """
 
     name: str
     verdict: Verdict
     what: str
     fix: str = ""
+    refuses_all: bool = False
 
 
 def ok(name: str, what: str) -> Check:
@@ -31,8 +35,8 @@ def warning(name: str, what: str, fix: str) -> Check:
     return Check(name, Verdict.WARNING, what, fix)
 
 
-def stop(name: str, what: str, fix: str) -> Check:
-    return Check(name, Verdict.STOP, what, fix)
+def stop(name: str, what: str, fix: str, *, refuses_all: bool = False) -> Check:
+    return Check(name, Verdict.STOP, what, fix, refuses_all)
 
 
 def may_send(checks: Iterable[Check]) -> bool:

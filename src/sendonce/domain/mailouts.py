@@ -54,6 +54,7 @@ class Mailout:
     ``send_at`` is when it is to start; nothing starts it then unless it is ``scheduled``.
     ``except_of`` are earlier mailouts: who got one of them, or may have, is skipped.
     ``page_event`` is the last event of its page that was obeyed or refused.
+    ``forced``: a person started it although the provider would refuse every letter.
     """
 
     id: str
@@ -77,6 +78,7 @@ class Mailout:
     scheduled: bool = False
     except_of: tuple[str, ...] = ()
     page_event: PageEvent | None = None
+    forced: bool = False
 
 
 @dataclass(frozen=True, slots=True)

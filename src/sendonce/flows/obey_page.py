@@ -88,7 +88,8 @@ def start_page_test(
     """Send a page's letter to the testers. The page is read, and put back to draft, when it is prepared:
     a test that carries an event was asked for by its page."""
     store.mailouts.note(mailout.id, tested(len(test_emails)))
-    return start_test(store, mailout, None, test_emails, event or PageEvent("its test mark"))
+    asked_by = event or PageEvent("its test mark")
+    return start_test(store, mailout, None, test_emails, asked_by, forced=mailout.forced)
 
 
 def _start_test(

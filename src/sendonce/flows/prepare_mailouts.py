@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from sendonce.domain.letters import MessageSettings
 from sendonce.domain.mailouts import FetchedLetter, Mailout, MailoutStatus, Phase
 from sendonce.errors import BadInput, NotFound, Refused, Unavailable
+from sendonce.flows.check_sender import UNCHECKED, Recipients, SenderCheck, refuse_if_refused, subscribers_of
 from sendonce.flows.obey_page import NO_TESTERS, start_page_test, tested
 from sendonce.flows.preflight import check_letter, check_variables, count_audience
 from sendonce.flows.start_mailout import marked_as_test
@@ -31,6 +32,7 @@ class Preparer:
     sources: Mapping[str, LetterSource]
     message_settings: Callable[[], MessageSettings]
     test_emails: Sequence[str]
+    sender_check: SenderCheck = UNCHECKED
 
     def run(self) -> None:
         """Tests come first: while a page waits to be put back to draft, it goes to nobody else."""
@@ -76,6 +78,7 @@ class Preparer:
             self._refuse_a_time_of_old(mailout, page)
             check_variables(self.store, mailout.tenant_id, page.letter)
             count_audience(self.store, mailout.tenant_id)
+            self._check_sender(mailout, subscribers_of(self.store, mailout.tenant_id))
             self.store.mailouts.freeze(mailout.id, page.name, page.letter, page.warnings)
 
     def _check(self, mailout: Mailout, page: FetchedLetter) -> None:
@@ -89,6 +92,7 @@ class Preparer:
         if page.status == MailoutStatus.READY and (page.is_test or mailout.page_event is not None):
             source.take_back(mailout.source_id)
         check_letter(page.letter, self.message_settings(), mailout.id)
+        self._check_sender(mailout, lambda: mailout.audience or ())
         self.store.mailouts.freeze(mailout.id, page.name, marked_as_test(page.letter), page.warnings)
 
     def _of_its_page(self, test: Mailout) -> Mailout | None:
@@ -106,6 +110,10 @@ class Preparer:
                 f"The time to send at, {page.send_at:%Y-%m-%d %H:%M} UTC, has passed: set another, or none, "
                 "then send it again."
             )
+
+    def _check_sender(self, mailout: Mailout, recipients: Recipients) -> None:
+        if not mailout.forced:
+            refuse_if_refused(self.sender_check, recipients)
 
     def _wait_for_its_time(self, mailout: Mailout, page: FetchedLetter, send_at: datetime) -> None:
         """The page is read again then: until that moment its author may still write, or move the time."""

@@ -14,6 +14,13 @@ from datetime import datetime
 from sendonce.domain.letters import Letter, MessageSettings
 from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout, PageEvent
 from sendonce.errors import BadInput, LedgerRolledBack, NotFound, Refused, Unsendable
+from sendonce.flows.check_sender import (
+    UNCHECKED,
+    Recipients,
+    SenderCheck,
+    refuse_if_refused,
+    subscribers_of,
+)
 from sendonce.flows.preflight import check_letter, check_variables, count_audience
 from sendonce.ports import Store
 
@@ -30,6 +37,7 @@ class StartOrder:
     mailout stays as it is. ``send_at`` schedules it; without it the letter's own time holds, which
     ``at_once`` overrules. ``event`` is what its page asked by: it starts the mailout once.
     Whom one of the mailouts ``except_of`` went to is left out; None keeps what was said when scheduling.
+    ``force`` starts it although the provider would refuse every letter.
     """
 
     mailout_id: str
@@ -40,6 +48,7 @@ class StartOrder:
     at_once: bool = False
     event: PageEvent | None = None
     except_of: tuple[str, ...] | None = None
+    force: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +68,16 @@ class StartReport:
 
 
 def start_mailout(
-    store: Store, message_settings: Callable[[], MessageSettings], order: StartOrder
+    store: Store,
+    message_settings: Callable[[], MessageSettings],
+    order: StartOrder,
+    sender_check: SenderCheck = UNCHECKED,
 ) -> StartReport:
     """Check and start. Of many callers at once one succeeds; the others get Refused.
 
-    Raises NotFound, Refused for a mailout that is not ready, and Unsendable for one that could not be sent
-    as it is: then it stays as it was.
+    Raises NotFound, Refused for a mailout that is not ready, Unsendable for one that could not be sent
+    as it is, and SenderRefused: then it stays as it was. Whoever starts one without a ``sender_check`` leaves
+    that to somebody else.
     """
     mailout = mailout_of_tenant(store, order.tenant_id, order.mailout_id)
     if mailout is None:
@@ -72,7 +85,7 @@ def start_mailout(
             f"There is no mailout {order.mailout_id!r}: 'sendonce mailout list' shows what there is."
         )
     if order.test_emails is not None:
-        return _start_test(store, message_settings(), mailout, order.test_emails)
+        return _start_test(store, message_settings(), mailout, order, sender_check)
     _check_status(mailout, order)
     _check_ledger(store)
     settings = message_settings()
@@ -83,6 +96,7 @@ def start_mailout(
     if planned <= 0:
         raise Refused("Everybody on the list got one of these mailouts already: there is nobody to write to.")
     waits_until = _start_time(store, mailout, order)
+    _check_sender(mailout, order, sender_check, subscribers_of(store, mailout.tenant_id))
     if not order.dry_run:
         _start(store, mailout, order, waits_until, planned)
     return StartReport(mailout, planned, waits_until)
@@ -115,6 +129,8 @@ def start_test(
     letter: Letter | None,
     emails: Sequence[str],
     event: PageEvent | None = None,
+    *,
+    forced: bool = False,
 ) -> Mailout:
     """A mailout of its own to a few addresses, its subject marked. Any number of times."""
     new = NewMailout(
@@ -126,7 +142,7 @@ def start_test(
         audience=tuple(emails),
     )
     test = store.mailouts.create(mailout.tenant_id, new)
-    store.mailouts.start(test.id, event)
+    store.mailouts.start(test.id, event, forced=forced)
     return test
 
 
@@ -135,8 +151,13 @@ def marked_as_test(letter: Letter) -> Letter:
 
 
 def _start_test(
-    store: Store, settings: MessageSettings, mailout: Mailout, emails: tuple[str, ...]
+    store: Store,
+    settings: MessageSettings,
+    mailout: Mailout,
+    order: StartOrder,
+    sender_check: SenderCheck,
 ) -> StartReport:
+    emails = order.test_emails
     if not emails:
         raise BadInput("TEST_EMAILS is not set: say who gets test letters, e.g. TEST_EMAILS=me@example.com.")
     letter = store.mailouts.letter(mailout.id) if mailout.letter_id else None
@@ -145,7 +166,16 @@ def _start_test(
             check_letter(letter, settings, mailout.id)
         except BadInput as exc:
             raise Unsendable(str(exc)) from exc
-    return StartReport(start_test(store, mailout, letter, emails), len(emails))
+    _check_sender(mailout, order, sender_check, lambda: emails)
+    return StartReport(start_test(store, mailout, letter, emails, forced=order.force), len(emails))
+
+
+def _check_sender(
+    mailout: Mailout, order: StartOrder, sender_check: SenderCheck, recipients: Recipients
+) -> None:
+    """A page is read by a worker, and the worker checks the sender too: whoever asked is answered at once."""
+    if mailout.letter_id is not None and not order.force:
+        refuse_if_refused(sender_check, recipients)
 
 
 def _check(store: Store, settings: MessageSettings, mailout: Mailout) -> int:
@@ -197,7 +227,7 @@ def _start(
     store: Store, mailout: Mailout, order: StartOrder, waits_until: datetime | None, planned: int
 ) -> None:
     if waits_until is None:
-        done = store.mailouts.start(mailout.id, order.event, except_of=order.except_of)
+        done = store.mailouts.start(mailout.id, order.event, except_of=order.except_of, forced=order.force)
     else:
         done = store.mailouts.schedule(mailout.id, waits_until, except_of=order.except_of)
     what = "mailout started" if waits_until is None else "mailout scheduled"

@@ -142,6 +142,8 @@ class Ses:
         path = request.path
         if request.method == "GET" and path == _ACCOUNT:
             return json_reply(self._account())
+        if request.method == "GET" and path == _IDENTITIES.rstrip("/"):
+            return json_reply(self._all_identities())
         if request.method == "GET" and path.startswith(_IDENTITIES):
             return json_reply(self._identity(unquote(path.removeprefix(_IDENTITIES))))
         if request.method == "GET" and path.startswith(_CONFIGURATION_SETS):
@@ -165,11 +167,24 @@ class Ses:
             "SuppressionAttributes": {"SuppressedReasons": ["BOUNCE", "COMPLAINT"]},
         }
 
+    def _all_identities(self) -> dict[str, Any]:
+        """This world has few: they are on one page."""
+        identities = [
+            {
+                "IdentityName": name,
+                "IdentityType": _identity_type(name),
+                "SendingEnabled": True,
+                "VerificationStatus": "SUCCESS",
+            }
+            for name in self._settings.identities
+        ]
+        return {"EmailIdentities": identities}
+
     def _identity(self, identity: str) -> dict[str, Any]:
         if identity.lower() not in {name.lower() for name in self._settings.identities}:
             raise ServiceRefusal(404, "NotFoundException", f"Email identity {identity} does not exist.")
         return {
-            "IdentityType": "EMAIL_ADDRESS" if "@" in identity else "DOMAIN",
+            "IdentityType": _identity_type(identity),
             "FeedbackForwardingStatus": False,
             "VerifiedForSendingStatus": True,
             "VerificationStatus": "SUCCESS",
@@ -198,6 +213,10 @@ class Ses:
             "SuppressionOptions": {"SuppressedReasons": ["BOUNCE", "COMPLAINT"]},
             "Tags": [],
         }
+
+
+def _identity_type(name: str) -> str:
+    return "EMAIL_ADDRESS" if "@" in name else "DOMAIN"
 
 
 def _no_configuration_set(name: str) -> ServiceRefusal:

@@ -17,6 +17,10 @@ T = TypeVar("T")
 _DENIED = frozenset({"AccessDenied", "AccessDeniedException", "NotAuthorized"})
 # Without these people who do not want our letters get them, and doubt is never settled.
 _NEEDED_EVENTS = ("SEND", "BOUNCE", "COMPLAINT")
+SANDBOXED = "ses.production"
+"""The check of whether the account may write to anybody."""
+# Amazon's own test mailbox takes letters from every account.
+_SIMULATOR = "simulator.amazonses.com"
 _USEFUL_EVENTS = ("DELIVERY", "REJECT", "DELIVERY_DELAY")
 
 
@@ -87,17 +91,19 @@ def _refused(account: Answer) -> Check:
     what = f"SES refuses to tell about the account: {account.trouble}."
     if account.code in _DENIED:
         return warning(name, what, "Allow ses:GetAccount to this key, so that quota and pauses are seen.")
-    return stop(name, what, "Correct AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION.")
+    fix = "Correct AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION."
+    return stop(name, what, fix, refuses_all=400 <= account.status < 500 and account.status != 429)
 
 
 def _production(account: Answer) -> Check:
-    name = "ses.production"
+    name = SANDBOXED
     if account.fields.get("ProductionAccessEnabled") is not False:
         return ok(name, "The account may write to anybody.")
     return stop(
         name,
-        "The account is in the SES sandbox: letters to addresses not verified are rejected for good.",
+        "The account is in the SES sandbox: it may write to verified addresses only.",
         "SES console: Account dashboard, Request production access.",
+        refuses_all=True,
     )
 
 
@@ -109,6 +115,7 @@ def _sending(account: Answer) -> Check:
             name,
             f"Sending is paused for this account (status {status}).",
             "SES console: Account dashboard, Reputation metrics tell why. Answer Amazon's case.",
+            refuses_all=True,
         )
     if status != "HEALTHY":
         fix = "Answer Amazon's case and clean the list before you send more."
@@ -148,6 +155,7 @@ class SesIdentityProbe:
             self.name,
             f"SES may not send as {self._sender}: {state} in this region.",
             "SES console: Identities, Create identity, Domain; put its three CNAME records into your DNS.",
+            refuses_all=True,
         )
 
 
@@ -155,6 +163,19 @@ def identities_of(sender: str) -> list[str]:
     domain = sender.rpartition("@")[2]
     labels = domain.split(".")
     return [sender, *(".".join(labels[start:]) for start in range(max(len(labels) - 1, 1)))]
+
+
+async def may_write_to(reader: SesReader, recipients: Sequence[str]) -> bool:
+    """Whether an account in the SES sandbox may write to all of these; False where SES does not tell."""
+    answer = await _told(reader.identities())
+    if answer is None or answer.status != 200 or answer.fields.get("NextToken"):
+        return False
+    verified = {
+        str(identity.get("IdentityName")).lower()
+        for identity in _objects(answer.fields.get("EmailIdentities"))
+        if identity.get("VerificationStatus") == "SUCCESS"
+    } | {_SIMULATOR}
+    return all(not verified.isdisjoint(identities_of(recipient.lower())) for recipient in recipients)
 
 
 async def dkim_names(reader: SesReader, sender: str) -> list[str]:
@@ -208,10 +229,12 @@ class SesEventsProbe:
             what = (
                 f"The configuration set {self._set}: {itself.trouble}. SES rejects all letters that name it."
             )
-            return [stop(self.name, what, fix)]
+            return [stop(self.name, what, fix, refuses_all=itself.status == 404)]
         if itself.part("SendingOptions").get("SendingEnabled") is False:
             what = f"Sending is paused for the configuration set {self._set}."
-            return [stop(self.name, what, "SES console: Configuration sets, enable sending.")]
+            return [
+                stop(self.name, what, "SES console: Configuration sets, enable sending.", refuses_all=True)
+            ]
         return [self._judge(destinations)]
 
     async def _ask(self) -> tuple[Answer, Answer]:

@@ -64,6 +64,10 @@ class SesReader:
     async def identity(self, name: str) -> Answer:
         return await self._get(f"/v2/email/identities/{quote(name, safe='')}")
 
+    async def identities(self) -> Answer:
+        """The first page of them."""
+        return await self._get("/v2/email/identities")
+
     async def configuration_set(self, name: str) -> Answer:
         return await self._get(f"/v2/email/configuration-sets/{quote(name, safe='')}")
 

@@ -44,8 +44,14 @@ class SmtpProbe:
             return [stop(self.name, what, _FIXES["connect"])]
         if isinstance(feed.outcome, Deferred):
             fix = _FIXES.get(feed.outcome.code, "Ask your mail provider what its words mean.")
-            return [stop(self.name, f"{self._where} gives no session: {feed.outcome.reason}.", fix)]
+            what = f"{self._where} gives no session: {feed.outcome.reason}."
+            return [stop(self.name, what, fix, refuses_all=_is_certain(feed.outcome))]
         return [ok(self.name, f"{self._where} opens a session and takes the sign-in.")]
+
+
+def _is_certain(outcome: Deferred) -> bool:
+    """A server that is down may be up in a minute; a wrong password or certificate stays wrong."""
+    return outcome.hold or outcome.code in _FIXES.keys() - {"connect"}
 
 
 class _OneThatNeverLeaves:

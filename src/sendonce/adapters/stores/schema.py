@@ -183,6 +183,7 @@ mailouts = Table(
     Column("reason", Text),
     _flag("paused"),
     _flag("cancelled"),
+    _flag("forced"),
     # The last address planned; the planner's lease may expire by age, for planning touches nothing outside.
     Column("plan_cursor", Text, nullable=False, server_default=""),
     Column("planner", Text),

@@ -14,7 +14,7 @@ from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_s
 from sendonce.entrypoints.cli.mailout_status import fail_unless_sent, next_step, print_status, status_words
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say, say_error
 from sendonce.entrypoints.cli.questions import YesFlag, confirm, may_ask, people
-from sendonce.errors import BadInput, Refused
+from sendonce.errors import BadInput, Refused, SenderRefused
 
 if TYPE_CHECKING:
     from sendonce.adapters.stores.sql import SqlStore
@@ -25,6 +25,10 @@ group = typer.Typer(name="mailout", help="One letter to all active subscribers, 
 
 MailoutId = Annotated[
     str, typer.Argument(help="The mailout's id, as 'mailout create' printed it, or its page in Notion.")
+]
+
+ForceFlag = Annotated[
+    bool, typer.Option("--force", help="Start it although the provider would refuse every letter.")
 ]
 
 
@@ -47,6 +51,7 @@ def send(
     now: Annotated[bool, typer.Option("--now", help="Start it now, whatever time its letter names.")] = False,
     detach: Annotated[bool, typer.Option("--detach", help="Only start it; a worker carries it out.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Do all the checks and send nothing.")] = False,
+    force: ForceFlag = False,
     yes: YesFlag = False,
     json: JsonFlag = False,
 ) -> None:
@@ -63,7 +68,12 @@ def send(
         mailout_id = mailout.id
         _refuse_if_draft_or_cancelled(mailout, dry_run)
         order = StartOrder(
-            mailout_id, mailout.tenant_id, dry_run, send_at=_moment(settings, at) if at else None, at_once=now
+            mailout_id,
+            mailout.tenant_id,
+            dry_run,
+            send_at=_moment(settings, at) if at else None,
+            at_once=now,
+            force=force,
         )
         if not (detach or dry_run or at):
             wiring.require_for_work(settings, store)
@@ -84,9 +94,15 @@ def _start(settings: Settings, store: SqlStore, order: StartOrder, *, ask: bool)
     """Start it, or schedule it; with ``ask`` after a person has seen to how many people it goes."""
     from sendonce import wiring
     from sendonce.flows.start_mailout import start_mailout
+    from sendonce.wiring_sender_check import PATIENTLY, ProviderCheck
+
+    check = ProviderCheck(settings, PATIENTLY)
 
     def run(order: StartOrder) -> StartReport:
-        return start_mailout(store, lambda: wiring.message_settings(settings, store), order)
+        try:
+            return start_mailout(store, lambda: wiring.message_settings(settings, store), order, check)
+        except SenderRefused as exc:
+            raise Refused(f"{exc} To start it all the same, add --force.") from exc
 
     if ask and not order.dry_run:
         trial = run(replace(order, dry_run=True))
@@ -120,18 +136,18 @@ def _print_dry_run(report: StartReport, json: bool) -> None:
 
 
 @group.command("test")
-def send_test(mailout_id: MailoutId, json: JsonFlag = False) -> None:
+def send_test(mailout_id: MailoutId, force: ForceFlag = False, json: JsonFlag = False) -> None:
     """Send a mailout's letter to TEST_EMAILS only, its subject marked. Any number of times."""
     from sendonce import wiring
     from sendonce.entrypoints.worker import run_until_mailout_ends
-    from sendonce.flows.start_mailout import StartOrder, start_mailout
+    from sendonce.flows.start_mailout import StartOrder
 
     settings = ready_settings(quiet=True)
     with opened_store(settings) as store:
         mailout = find_mailout(store, mailout_id)
         wiring.require_for_work(settings, store)
-        order = StartOrder(mailout.id, mailout.tenant_id, test_emails=settings.test_emails)
-        report = start_mailout(store, lambda: wiring.message_settings(settings, store), order)
+        order = StartOrder(mailout.id, mailout.tenant_id, test_emails=settings.test_emails, force=force)
+        report = _start(settings, store, order, ask=False)
         run_until_mailout_ends(settings, store, report.mailout.id, silent=json)
         print_status(settings, store, report.mailout.id, json)
         fail_unless_sent(settings, store, report.mailout.id)

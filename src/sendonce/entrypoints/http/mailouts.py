@@ -113,9 +113,8 @@ class MailoutEndpoints:
             dry_run=wish.dry_run,
             test_emails=settings.test_emails if wish.is_test else None,
         )
-        return start_mailout(
-            self._service.store, lambda: message_settings(settings, self._service.store), order
-        )
+        store, check = self._service.store, self._service.sender_check
+        return start_mailout(store, lambda: message_settings(settings, store), order, check)
 
     def _mailout_of(self, name: str) -> str:
         """Our own id, or that of a page's mailout, which is made when the page is first named."""

@@ -15,6 +15,7 @@ from sendonce.errors import Unavailable
 from sendonce.flows.listen import Listener
 from sendonce.ports import Store
 from sendonce.settings import Settings
+from sendonce.wiring_sender_check import AT_ONCE, ProviderCheck
 
 Tick = Callable[[float], Awaitable[dict[str, Any]]]
 T = TypeVar("T")
@@ -50,6 +51,7 @@ class Service:
         self.tenant_id = tenant_id
         self.gate = Gate()
         self.listener = Listener(store.event_route, settings.sns_allowed_topic_arns)
+        self.sender_check = ProviderCheck(settings, AT_ONCE)
         writers = _SQLITE_WRITERS if settings.database_url.startswith("sqlite") else _THREADS
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="http")
         self._writers = ThreadPoolExecutor(writers, thread_name_prefix="http-writer")

@@ -159,7 +159,12 @@ class MemoryMailouts:
             return True
 
     def start(
-        self, mailout_id: str, event: PageEvent | None = None, *, except_of: Sequence[str] | None = None
+        self,
+        mailout_id: str,
+        event: PageEvent | None = None,
+        *,
+        except_of: Sequence[str] | None = None,
+        forced: bool = False,
     ) -> bool:
         with self._state.transaction() as now:
             entry = self._with(mailout_id, MailoutStatus.READY)
@@ -175,6 +180,7 @@ class MemoryMailouts:
                 reason=reason,
                 scheduled=False,
                 except_of=m.except_of if except_of is None else tuple(except_of),
+                forced=forced,
             )
             return True
 

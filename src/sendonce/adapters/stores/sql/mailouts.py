@@ -166,7 +166,12 @@ class SqlMailouts:
             return tx.execute(update.values(status="ready", updated_at=now)).rowcount == 1
 
     def start(
-        self, mailout_id: str, event: PageEvent | None = None, *, except_of: Sequence[str] | None = None
+        self,
+        mailout_id: str,
+        event: PageEvent | None = None,
+        *,
+        except_of: Sequence[str] | None = None,
+        forced: bool = False,
     ) -> bool:
         with self._db.writing() as tx:
             now = self._db.now(tx)
@@ -176,8 +181,8 @@ class SqlMailouts:
             update = mailouts.update().where(M.id == mailout_id, M.status == "ready")
             if event is not None:
                 update = update.where(_is_news(event)).values(**_remembered(event))
-            update = update.values(**started, **_excepting(except_of), scheduled=False, updated_at=now)
-            return tx.execute(update).rowcount == 1
+            said = {**started, **_excepting(except_of), "scheduled": False, "forced": forced}
+            return tx.execute(update.values(**said, updated_at=now)).rowcount == 1
 
     def hear(self, mailout_id: str, event: PageEvent) -> bool:
         with self._db.writing() as tx:
@@ -402,4 +407,5 @@ def _as_mailout(row: Row[Any]) -> Mailout:
         scheduled=row.scheduled,
         except_of=tuple(row.except_of or ()),
         page_event=PageEvent(row.page_event, row.page_event_at) if row.page_event else None,
+        forced=row.forced,
     )

@@ -34,6 +34,9 @@ def _workers_and_claims() -> None:
 
 
 def _held_senders() -> None:
+    op.add_column(
+        "mailouts", sa.Column("forced", sa.Boolean(), nullable=False, server_default=sa.text("false"))
+    )
     op.create_table(
         "sender_holds",
         sa.Column("key", sa.Text(), nullable=False),

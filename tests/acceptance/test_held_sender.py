@@ -1,0 +1,162 @@
+"""A provider that refuses the sender, met as a new user meets it: nobody's letter is burnt.
+
+Real processes: the sandbox plays an SES account that is in the SES sandbox, does not know the From address,
+or has no such configuration set.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sendonce.adapters.stores.sql.store import open_store
+from sendonce.domain.addresses import parse_address
+from sendonce.domain.letters import Letter
+from sendonce.domain.mailouts import NewMailout
+from sendonce.domain.subscribers import DEFAULT_TENANT, NewSubscriber
+from tests.crash.world import SandboxSes
+
+PEOPLE = 30
+
+
+class Desk:
+    """A user's folder, and the command line in it."""
+
+    def __init__(self, folder: Path, database_url: str) -> None:
+        self.folder = folder
+        self.environment = {
+            "PYTHONUTF8": "1",
+            "DATABASE_URL": database_url,
+            "STATE_DIR": str(folder / "state"),
+            "APP_BASE_URL": "http://127.0.0.1:9",
+            "UNSUBSCRIBE_SECRET": "unsubscribe" * 4,
+            "MAIL_FOOTER_ADDRESS": "Riga, 1 Example Street",
+            "TEST_EMAILS": "tester@example.org",
+            "RATE_LIMIT_PER_SEC": "0",
+            "CONCURRENCY": "4",
+        }
+
+    def run(self, *arguments: str, code: int = 0, **settings: str) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "sendonce", *arguments],
+            env={**self.environment, **settings},
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr + done.stdout
+        assert "Traceback" not in done.stderr
+        return done
+
+    def json(self, *arguments: str, code: int = 0, **settings: str) -> Any:
+        return json.loads(self.run(*arguments, "--json", code=code, **settings).stdout)
+
+    def prepare(self) -> str:
+        """A list and a mailout to it."""
+        with closing(open_store(self.environment["DATABASE_URL"])) as store:
+            people = [NewSubscriber(parse_address(f"user{n:03}@example.org")) for n in range(PEOPLE)]
+            store.subscribers.upsert(DEFAULT_TENANT, people)
+            letter = Letter("News", "", "<p>Hello!</p>", "Hello!")
+            return store.mailouts.create(DEFAULT_TENANT, NewMailout("news", "file", letter)).id
+
+
+@contextmanager
+def world(desk: Desk, *flags: str) -> Iterator[SandboxSes]:
+    """A provider; another one at the same desk has the same log."""
+    sandbox = SandboxSes(desk.folder / "sandbox", ["--max-rate=1000", *flags])
+    desk.environment.update(sandbox.environment)
+    try:
+        yield sandbox
+    finally:
+        sandbox.stop()
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path, f"sqlite:///{tmp_path}/sendonce.db")
+
+
+TROUBLES = {
+    "the account is in the SES sandbox": (["--no-production-access"], {}, "MessageRejected", "not verified"),
+    "the From address is not verified": (["--identities=example.net"], {}, "MessageRejected", "not verified"),
+    "the configuration set is mistyped": ([], {"SES_CONFIGURATION_SET": "typo"}, "NotFoundException", "typo"),
+}
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_a_refused_sender_burns_no_letter(desk: Desk, trouble: str) -> None:
+    """A start is refused with the reason. Forced, it stops at the first refusals and says why; after the
+    cause is mended and the hold released, everybody gets the letter once."""
+    flags, settings, code, words = TROUBLES[trouble]
+    mailout_id = desk.prepare()
+    with world(desk, *flags) as sandbox:
+        told = desk.run("mailout", "send", mailout_id, code=3, **settings).stderr
+        assert "The provider would refuse every letter" in told
+        assert "--force" in told
+        told = desk.run("mailout", "send", mailout_id, "--force", code=3, **settings).stderr
+        assert words in told
+        assert "sendonce sender release" in told
+        shown = desk.json("mailout", "status", mailout_id)
+        assert shown["counts"]["scheduled"] == PEOPLE == shown["counts"]["planned"]
+        assert shown["standstill"]["cause"] == "held"
+        assert words in shown["standstill"]["detail"]
+        assert shown["standstill"]["next_try_at"] is not None
+        (sender,) = desk.json("sender", "list")
+        assert (sender["state"], sender["code"], sender["tries"]) == ("held", code, 1)
+        assert sender["address"] == "news@example.com"
+        assert sandbox.acceptances() == []
+    with world(desk) as sandbox:
+        desk.run("sender", "release")
+        desk.run("mailout", "send", mailout_id)
+        assert len({row["to"][0] for row in sandbox.acceptances()}) == len(sandbox.acceptances()) == PEOPLE
+
+
+def test_a_run_of_refusals_stops_and_its_letters_get_another_life(desk: Desk) -> None:
+    """Letters that failed before the sender was held are scheduled again by one command."""
+    mailout_id = desk.prepare()
+    with world(desk) as sandbox:
+        sandbox.faults(refuse=1.0)
+        told = desk.run("mailout", "send", mailout_id, code=3).stderr
+        again = ["jobs", "retry", "--failed", "--mailout", mailout_id, "--code", "MessageRejected"]
+        assert " ".join(["sendonce", *again]) in told
+        failed = desk.json("mailout", "status", mailout_id)["counts"]["failed"]
+        assert 20 <= failed < PEOPLE
+        sandbox.behave()
+        said = desk.run(*again).stdout
+        assert said == f"Scheduled {failed} letters again ({failed} failed with MessageRejected).\n"
+        desk.run("sender", "release")
+        desk.run("mailout", "send", mailout_id)
+        assert len({row["to"][0] for row in sandbox.acceptances()}) == len(sandbox.acceptances()) == PEOPLE
+
+
+def test_a_hold_ends_by_a_persons_word_alone(desk: Desk) -> None:
+    """A worker that is to leave when idle does not wait for a held sender; resuming a mailout releases
+    nobody, and only a held sender is released."""
+    mailout_id = desk.prepare()
+    with world(desk, "--no-production-access"):
+        assert "is not held" in desk.run("sender", "release", code=3).stderr
+        desk.run("mailout", "send", mailout_id, "--force", code=3)
+        desk.run("worker", "--until-idle")
+        desk.run("mailout", "pause", mailout_id)
+        desk.run("mailout", "resume", mailout_id)
+        assert desk.json("mailout", "status", mailout_id)["standstill"]["cause"] == "held"
+
+
+def test_an_account_in_the_sandbox_may_write_to_verified_addresses(desk: Desk) -> None:
+    """A test to a verified tester goes out, and to another one it is refused before it starts."""
+    mailout_id = desk.prepare()
+    with world(desk, "--no-production-access", "--identities=example.com,tester@example.org") as sandbox:
+        desk.run("mailout", "test", mailout_id)
+        assert [row["to"] for row in sandbox.acceptances()] == [["tester@example.org"]]
+        told = desk.run("mailout", "test", mailout_id, code=3, TEST_EMAILS="other@example.org").stderr
+        assert "in the SES sandbox" in told
+        assert len(sandbox.acceptances()) == 1
