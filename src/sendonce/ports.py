@@ -33,7 +33,7 @@ from sendonce.domain.people_columns import PeopleColumns
 from sendonce.domain.privacy import Erasure, PersonFile
 from sendonce.domain.reports import RecipientOutcome
 from sendonce.domain.senders import HoldOrder, SenderHold
-from sendonce.domain.subscribers import ImportCounts, NewSubscriber, Subscriber, SubscriberStatus
+from sendonce.domain.subscribers import Addition, ImportCounts, NewSubscriber, Subscriber, SubscriberStatus
 from sendonce.domain.suppressions import Suppression, SuppressionReason
 from sendonce.domain.workers import LedgerIdentity, Pulse, WorkerRecord, WorkerStatus
 
@@ -352,6 +352,9 @@ class Subscribers(Protocol):
         A denial suppresses, with ``source`` as its note, and takes a known subscriber down to what the list
         says; nobody is taken up. A dry run counts what it would do and changes nothing.
         """
+
+    def add(self, tenant_id: str, person: NewSubscriber, actor: str) -> Addition:
+        """Add one person, or note a name and a consent; in the audit log. What is refused changes nothing."""
 
     def all(
         self, tenant_id: str, *, status: SubscriberStatus | None = None, after: str = "", limit: int = 1000

@@ -162,6 +162,27 @@ def test_a_list_with_unclear_states_changes_nothing(sendonce: Run, tmp_path: Pat
     assert "one of active," in sendonce("subscribers", "import", "list.csv", "--status", "x=y", code=2).stderr
 
 
+def test_one_person_is_added(sendonce: Run, tmp_path: Path) -> None:
+    """Consent is shown and exported, and comes in again; an opt-out is refused with the reason."""
+    added = told(
+        sendonce("subscribers", "add", "Ann@Example.com", "--name", "Ann", "--consent", "fair 2026", "--json")
+    )
+    assert (added["outcome"], added["email"], added["status"]) == ("added", "Ann@example.com", "active")
+    assert "consent: fair 2026" in sendonce("show", "ann@example.com").stdout
+    sendonce("subscribers", "export", "-o", "out.csv")
+    there = {"DATABASE_URL": f"sqlite:///{tmp_path}/other.db", "STATE_DIR": str(tmp_path / "other")}
+    sendonce("subscribers", "import", "out.csv", **there)
+    ann = told(sendonce("show", "ann@example.com", "--json", **there))["subscribers"][0]
+    assert (ann["consent"], ann["attributes"]) == ("fair 2026", {})
+    sendonce("suppression", "add", "bob@example.com", "--note", "asked by phone")
+    refusal = sendonce("subscribers", "add", "bob@example.com", code=3).stderr
+    assert "(manual, since " in refusal
+    assert "asked by phone" in refusal
+    assert "line break" in sendonce("subscribers", "add", "cyd@example.com", "--name", "a\nb", code=2).stderr
+    sendonce("erase", "ann@example.com", "--yes")
+    assert "fair 2026" not in sendonce("show", "ann@example.com", "--json").stdout
+
+
 def test_rejected_lines_are_mended_and_imported(sendonce: Run, tmp_path: Path) -> None:
     """The file of rejects has the columns of the list: correct it there, and import it."""
     lines = ['ann@example,"Ann\nLee",-1', "bob@example.com,Bob,x,y,z", "ok@example.com,Ok,7"]

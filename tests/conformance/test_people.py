@@ -10,7 +10,13 @@ import pytest
 from sendonce.domain.addresses import parse_address
 from sendonce.domain.events import EventKind
 from sendonce.domain.people_columns import PeopleColumns
-from sendonce.domain.subscribers import DEFAULT_TENANT, ImportCounts, NewSubscriber, SubscriberStatus
+from sendonce.domain.subscribers import (
+    DEFAULT_TENANT,
+    Addition,
+    ImportCounts,
+    NewSubscriber,
+    SubscriberStatus,
+)
 from sendonce.domain.suppressions import EVERYBODY, SuppressionReason
 from tests.conformance.backdoor import audit, pass_time
 from tests.conformance.stage import Stage, address, people
@@ -248,6 +254,52 @@ def test_a_dry_run_denies_nobody(stage: Stage) -> None:
     assert stage.subscriber(0).status == SubscriberStatus.ACTIVE
     assert stage.store.suppressions.all() == []
     assert dry == stage.store.subscribers.import_people(DEFAULT_TENANT, told)
+
+
+def test_a_person_is_added(stage: Stage) -> None:
+    """With name and consent; a second time only what is given is noted, and no attribute is lost."""
+    add = stage.store.subscribers.add
+    person = NewSubscriber(address(0), "Ann", {}, "asked at the fair")
+    assert add(DEFAULT_TENANT, person, "jane") == Addition.ADDED
+    stage.store.subscribers.upsert(DEFAULT_TENANT, [NewSubscriber(address(0), None, {"city": "Riga"})])
+    assert add(DEFAULT_TENANT, NewSubscriber(address(0), "Anna"), "jane") == Addition.KNOWN
+    found = stage.subscriber()
+    assert (found.name, found.consent, found.attributes) == ("Anna", "asked at the fair", {"city": "Riga"})
+    assert found.status == SubscriberStatus.ACTIVE
+    assert audit(stage.store) == [("jane", "add subscriber", address(0).text)] * 2
+
+
+@pytest.mark.parametrize("scope", [DEFAULT_TENANT, EVERYBODY])
+def test_an_opt_out_stays_one_when_added(stage: Stage, scope: str) -> None:
+    """Suppressed under any spelling, known or not, with a note of consent or without."""
+    stage.store.suppressions.add(scope, parse_address("user0000+x@example.com"), R.UNSUBSCRIBED)
+    for _ in range(2):
+        for consent in (None, "says so"):
+            person = NewSubscriber(address(0), "Ann", {}, consent)
+            assert stage.store.subscribers.add(DEFAULT_TENANT, person, "jane") == Addition.SUPPRESSED
+        stage.subscribe([0])
+        assert stage.subscriber().status == SubscriberStatus.UNSUBSCRIBED
+    assert audit(stage.store) == []
+
+
+def test_who_left_comes_back_with_a_new_consent_only(stage: Stage) -> None:
+    """Once the suppression is lifted on purpose, and somebody writes down how they know."""
+    stage.running()
+    stage.store.suppressions.unsubscribe(stage.claim_one().id)
+    stage.store.suppressions.remove(DEFAULT_TENANT, address(0), "jane")
+    add = stage.store.subscribers.add
+    assert add(DEFAULT_TENANT, NewSubscriber(address(0)), "jane") == Addition.LEFT
+    assert stage.subscriber().status == SubscriberStatus.UNSUBSCRIBED
+    assert add(DEFAULT_TENANT, NewSubscriber(address(0), None, {}, "wrote on 1 May"), "jane") == Addition.BACK
+    assert (stage.subscriber().status, stage.subscriber().consent) == ("active", "wrote on 1 May")
+
+
+def test_erasing_takes_the_consent_along(stage: Stage) -> None:
+    person = NewSubscriber(address(0), "Ann", {}, "by phone, +371 2000000")
+    stage.store.subscribers.add(DEFAULT_TENANT, person, "jane")
+    stage.store.people.erase(address(0), "jane")
+    assert stage.store.people.file_of(address(0)).subscribers == []
+    assert not [subject for _, _, subject in audit(stage.store) if address(0).text in subject]
 
 
 def test_consent_comes_along_and_what_is_noted_here_stays(stage: Stage) -> None:

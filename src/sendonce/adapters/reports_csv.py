@@ -25,11 +25,11 @@ def refuse_to_overwrite(outputs: Iterable[Path], kept: Iterable[tuple[Path, str]
     """
     taken = list(kept)
     for output in outputs:
-        if output.is_symlink() and not _is_device(output):
-            raise _link_refused(output)
         for path, what in taken:
             if _is_same_file(output, path):
                 raise BadInput(f"{str(output)!r} is {what}: writing would destroy it. Name another file.")
+        if output.is_symlink() and not _is_device(output):
+            raise _link_refused(output)
         taken.append((output, "the other output too"))
 
 

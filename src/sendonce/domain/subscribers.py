@@ -44,9 +44,12 @@ def attribute_of(title: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NewSubscriber:
+    """``consent`` is when and how the person agreed, in the words of whoever adds them."""
+
     address: Address
     name: str | None = None
     attributes: dict[str, str] = field(default_factory=dict)
+    consent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,31 @@ class Subscriber:
     status_updated_at: datetime | None
     created_at: datetime
     consent: str | None = None
+
+
+class Addition(StrEnum):
+    """What became of adding one person."""
+
+    ADDED = "added"
+    KNOWN = "known"  # was active already; name and consent are noted
+    BACK = "back"  # had left, may be written to again, and agreed anew
+    SUPPRESSED = "suppressed"
+    LEFT = "left"  # had left, and nobody says that they agreed anew
+
+    @property
+    def refused(self) -> bool:
+        return self in (Addition.SUPPRESSED, Addition.LEFT)
+
+
+def addition_of(known: SubscriberStatus | None, *, suppressed: bool, consent: bool) -> Addition:
+    """An opt-out stays an opt-out, unless it was lifted on purpose and there is word of a new consent."""
+    if suppressed:
+        return Addition.SUPPRESSED
+    if known is None:
+        return Addition.ADDED
+    if known == SubscriberStatus.ACTIVE:
+        return Addition.KNOWN
+    return Addition.BACK if consent else Addition.LEFT
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,8 @@ def _print_person(report: PersonReport) -> None:
         bounce = " ".join(filter(None, (person.bounce_type, person.bounce_subtype)))
         say(f"Subscriber {person.email} of {person.tenant_id}: {person.status} {bounce}".rstrip())
         say(f"  name: {person.name or '-'}; since {person.created_at:%Y-%m-%d %H:%M}")
+        if person.consent:
+            say(f"  consent: {_one_line(person.consent)}")
         for name, value in person.attributes.items():
             say(f"  {name}: {_one_line(value)}")
     erased = report.erased_at

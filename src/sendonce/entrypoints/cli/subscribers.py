@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,9 @@ from sendonce.domain.subscribers import (
     DEFAULT_TENANT,
     EXPORTED,
     REJECTED,
+    Addition,
     ImportCounts,
+    NewSubscriber,
     Subscriber,
     SubscriberStatus,
     attribute_title,
@@ -123,6 +126,33 @@ def import_(
     if report.invalid and report.counts == ImportCounts():
         # Not one line was understood: a wrong file, or a wrong column.
         raise typer.Exit(1)
+
+
+@group.command()
+def add(
+    email: Annotated[str, typer.Argument(help="The person's address.")],
+    name: Annotated[str, typer.Option(help="How letters call them.")] = "",
+    consent: Annotated[str, typer.Option(help="When and how they agreed; kept with them.")] = "",
+    json: JsonFlag = False,
+) -> None:
+    """Add one person. Whoever unsubscribed, bounced or complained stays out."""
+    from sendonce.flows.add_subscriber import add_subscriber
+
+    person = NewSubscriber(parse_address(email), name.strip() or None, {}, consent.strip() or None)
+    with opened_store(ready_settings(), make=True) as store:
+        addition = add_subscriber(store, DEFAULT_TENANT, person, getpass.getuser())
+        found = store.subscribers.find(DEFAULT_TENANT, person.address)
+    if json:
+        print_json({"outcome": addition, **(as_dict(found) if found else {})})
+    else:
+        say(_ADDED[addition].format(person.address.text))
+
+
+_ADDED = {
+    Addition.ADDED: "{} is on the list.",
+    Addition.KNOWN: "{} was on the list already; name and consent are noted where you gave them.",
+    Addition.BACK: "{} is on the list again.",
+}
 
 
 def _mapping(given: list[str]) -> dict[str, str]:

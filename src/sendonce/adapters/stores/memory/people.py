@@ -12,7 +12,14 @@ from sendonce.adapters.stores.memory.state import State
 from sendonce.domain.addresses import Address, suppression_key
 from sendonce.domain.people_columns import STATUSES, Denial, PeopleColumns, denied_counts
 from sendonce.domain.privacy import is_erased
-from sendonce.domain.subscribers import ImportCounts, NewSubscriber, Subscriber, SubscriberStatus
+from sendonce.domain.subscribers import (
+    Addition,
+    ImportCounts,
+    NewSubscriber,
+    Subscriber,
+    SubscriberStatus,
+    addition_of,
+)
 from sendonce.domain.suppressions import (
     EVERYBODY,
     GRAVITY,
@@ -58,6 +65,30 @@ class MemorySubscribers:
             if dry_run:
                 self._state.subscribers, self._state.suppressions = before
             return counts + denied_counts(people.denials)
+
+    def add(self, tenant_id: str, person: NewSubscriber, actor: str) -> Addition:
+        with self._state.transaction() as now:
+            place = (tenant_id, person.address.key)
+            known = self._state.subscribers.get(place)
+            addition = addition_of(
+                known.status if known else None,
+                suppressed=self._state.suppression_of(tenant_id, person.address.key) is not None,
+                consent=bool(person.consent),
+            )
+            if addition.refused:
+                return addition
+            if known is None:
+                self._upsert_one(tenant_id, person, now)
+                known = self._state.subscribers[place]
+            noted = replace(known, name=person.name or known.name, consent=person.consent or known.consent)
+            if addition == Addition.BACK:
+                active = SubscriberStatus.ACTIVE
+                noted = replace(
+                    noted, status=active, status_updated_at=now, bounce_type=None, bounce_subtype=None
+                )
+            self._state.subscribers[place] = noted
+            self._state.audit.append((actor, "add subscriber", person.address.text))
+            return addition
 
     def _import_one(
         self, tenant_id: str, person: NewSubscriber, denial: Denial | None, now: datetime

@@ -15,8 +15,9 @@ from sendonce.adapters.stores.schema import subscribers, suppressions, tenants
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.import_batches import ImportBatch, write_to_postgres, write_to_sqlite
 from sendonce.adapters.stores.sql.peppers import look_up_pepper, pepper_in_force
+from sendonce.adapters.stores.sql.rows import insert_audit, insert_for, new_id
 from sendonce.adapters.stores.sql.suppressions import suppress_all
-from sendonce.domain.addresses import Address
+from sendonce.domain.addresses import Address, suppression_key
 from sendonce.domain.people_columns import (
     STATUSES,
     Denial,
@@ -25,7 +26,14 @@ from sendonce.domain.people_columns import (
     denied_mailboxes,
     suppression_keys,
 )
-from sendonce.domain.subscribers import ImportCounts, NewSubscriber, Subscriber, SubscriberStatus
+from sendonce.domain.subscribers import (
+    Addition,
+    ImportCounts,
+    NewSubscriber,
+    Subscriber,
+    SubscriberStatus,
+    addition_of,
+)
 from sendonce.domain.suppressions import EVERYBODY
 from sendonce.errors import NotFound, Unavailable
 
@@ -65,6 +73,50 @@ class SqlSubscribers:
         updated += lowered if people else 0
         counts = ImportCounts(inserted, updated, len(people) - inserted - updated, deactivated=deactivated)
         return counts + denied_counts(people.denials)
+
+    def add(self, tenant_id: str, person: NewSubscriber, actor: str) -> Addition:
+        with self._db.writing() as tx:
+            key = suppression_key(person.address.key, pepper_in_force(self._db, tx))
+            _require_tenant(tx, tenant_id)
+            own = (S.tenant_id == tenant_id) & (S.address_key == person.address.key)
+            known = tx.execute(sa.select(S.status).where(own).with_for_update()).scalar_one_or_none()
+            denied = suppressions.c.tenant_id.in_([tenant_id, EVERYBODY]) & (suppressions.c.key == key)
+            addition = addition_of(
+                SubscriberStatus(known) if known else None,
+                suppressed=tx.execute(sa.select(suppressions.c.key).where(denied)).first() is not None,
+                consent=bool(person.consent),
+            )
+            if not addition.refused:
+                now = self._db.now(tx)
+                self._add(tx, tenant_id, person, key, now)
+                insert_audit(tx, now, actor, "add subscriber", person.address.text, {"outcome": addition})
+            return addition
+
+    def _add(self, tx: Connection, tenant_id: str, person: NewSubscriber, key: str, now: datetime) -> None:
+        given = {
+            "id": new_id(now),
+            "tenant_id": tenant_id,
+            "email": person.address.text,
+            "address_key": person.address.key,
+            "suppression_key": key,
+            "from_name": person.name,
+            "attributes": person.attributes,
+            "consent": person.consent,
+            "created_at": now,
+            "updated_at": now,
+        }
+        insert = insert_for(self._db)(subscribers).values(given)
+        left = S.status != "active"
+        noted = {
+            "from_name": sa.func.coalesce(insert.excluded.from_name, S.from_name),
+            "consent": sa.func.coalesce(insert.excluded.consent, S.consent),
+            "status": "active",
+            "bounce_type": sa.case((left, sa.null()), else_=S.bounce_type),
+            "bounce_subtype": sa.case((left, sa.null()), else_=S.bounce_subtype),
+            "status_updated_at": sa.case((left, insert.excluded.updated_at), else_=S.status_updated_at),
+            "updated_at": insert.excluded.updated_at,
+        }
+        tx.execute(insert.on_conflict_do_update(index_elements=[S.tenant_id, S.address_key], set_=noted))
 
     def _write(self, tx: Connection, batch: ImportBatch, statuses: list[str]) -> tuple[int, int]:
         if not batch.ids:
