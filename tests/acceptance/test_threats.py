@@ -5,11 +5,13 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import select
+import socket
 import statistics
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -115,6 +117,53 @@ def test_a_hundred_megabytes_are_refused_everywhere_and_leave_the_memory_flat(ru
             assert list(pieces) == [], "not all of it was sent"
             client.close()
     assert running.peak_kilobytes() - before < 8 * 1024
+
+
+def _resident_kilobytes(running: Running) -> int:
+    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{running.process.pid}/status").read_text())
+    assert found is not None
+    return int(found[1])
+
+
+CHUNKED = b"POST /send-mailout HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+LONG_HEADS = {
+    "address": (b"GET /", b"a"),
+    "one field": (b"GET / HTTP/1.1\r\nX: ", b"a"),
+    "many fields": (b"GET / HTTP/1.1\r\n", b"a: b\r\n"),
+    "trailer": (CHUNKED + b"0\r\nX: ", b"a"),
+    "chunk extension": (CHUNKED + b"1;", b"a"),
+}
+
+
+def test_a_hundred_megabytes_of_head_leave_the_memory_flat(running: Running) -> None:
+    """It is cut at 64 KB, whatever it is made of; less than 8 MB more."""
+    before = running.peak_kilobytes()
+    for name, (first, piece) in LONG_HEADS.items():
+        with socket.create_connection(("127.0.0.1", running.port), timeout=20) as client:
+            megabyte = piece * (2**20 // len(piece))
+            with pytest.raises((BrokenPipeError, ConnectionResetError)):  # noqa: PT012
+                client.sendall(first)
+                for _ in range(100):
+                    client.sendall(megabyte)
+        assert running.peak_kilobytes() - before < 8 * 1024, name
+    assert ask(f"{running.url}/healthz").status == 200
+
+
+def test_three_hundred_who_ask_for_a_picture_and_do_not_read_it_take_little_memory(
+    running: Running, sqlite_url: str
+) -> None:
+    """A picture of 4.9 MB is in memory once, and each of them has a piece of it."""
+    name = "1" * 64
+    with closing(open_store(sqlite_url)) as store:
+        store.assets.put(name, "image/jpeg", b"p" * 4_900_000)
+    before = _resident_kilobytes(running)
+    with ExitStack() as stack:
+        for _ in range(300):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", running.port), timeout=20))
+            client.sendall(f"GET /assets/{name} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        until(lambda: select.select([client], [], [], 0)[0], 20, "the last one has its answer")
+        assert _resident_kilobytes(running) - before < 40 * 1024
+        assert ask(f"{running.url}/healthz").status == 200
 
 
 BOMBS = {

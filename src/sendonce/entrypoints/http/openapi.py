@@ -64,7 +64,8 @@ _SES_EVENTS = {
     "post": {
         "operationId": "takeSesEvent",
         "summary": "An SNS message with an SES event, or about the subscription",
-        "description": "The signature is checked; topics that are not in SNS_ALLOWED_TOPIC_ARNS are refused.",
+        "description": "The signature is checked; topics that are not in SNS_ALLOWED_TOPIC_ARNS are refused. "
+        "503 asks SNS to bring the message again.",
         "requestBody": {
             "required": True,
             "content": {"text/plain": {"schema": _text("The SNS envelope: a JSON object.")}},
@@ -106,7 +107,8 @@ _SEND_MAILOUT = {
     "post": {
         "operationId": "sendMailout",
         "summary": "Start a mailout; it is sent in the background",
-        "description": "The secret stands in the body, in Authorization: Bearer or in X-Mailout-Token.",
+        "description": "The secret stands in the body, in Authorization: Bearer or in X-Mailout-Token. "
+        "A body of more than 4 KB is read only with the secret in a header.",
         "security": [{}, {"secret": []}, {"header": []}],
         "requestBody": {"required": True, "content": {_JSON: {"schema": _ref("SendMailout")}}},
         "responses": _answers(
@@ -186,7 +188,11 @@ _PICTURE = {
                 "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
             },
         ],
-        "responses": _answers({"description": "The picture, for ever the same."}, 404, 503),
+        "responses": _answers({"description": "The picture, for ever the same."}, 404, 416, 503)
+        | {
+            "206": {"description": "The part that Range asks for."},
+            "304": {"description": "If-None-Match names what is here."},
+        },
     }
 }
 
@@ -292,6 +298,7 @@ _ERRORS = {
     408: "The request took too long to arrive.",
     409: "Already sending or sent, or a rule forbids it.",
     413: "The body is longer than 256 KB.",
+    416: "Range asks for a part that is not there.",
     429: "Too many failed attempts from this address.",
     501: "This service was started without a part that does due work.",
     503: "The database does not answer. Try again later.",
@@ -303,6 +310,8 @@ OPENAPI: dict[str, Any] = {
         "title": "sendonce",
         "version": __version__,
         "summary": "Sends each letter to each recipient at most once, and can prove it.",
+        "description": "Any request may also get 400, 408, 414, 431, 501 or 505, after which the connection "
+        "ends: it is not good HTTP, takes too long, or has more than 64 KB or 128 fields of head.",
         "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
     },
     "paths": {

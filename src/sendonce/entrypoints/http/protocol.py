@@ -8,6 +8,7 @@ row might read in two ways (request smuggling, RFC 9112 §11.2) are refused wher
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import Any
 
 import httptools
@@ -19,7 +20,8 @@ from uvicorn.server import ServerState
 from sendonce.entrypoints.http.connections import ConnectionLimits, OpenConnections, Phase, Wait
 
 _MOST_PIPELINED = 8
-# An answer that nobody reads fills so much memory and no more; the rest of it waits to be asked for.
+# An answer that nobody reads fills so much memory of ours and of the kernel's, and no more. The kernel would
+# take megabytes, and a reader of 50 KB/s would then look for a quarter of a minute as if he had stopped.
 _UNREAD_BYTES = 16 * 1024
 _SMALLEST_PIECE, _LARGEST_PIECE = 1024, 16 * 1024
 _MOST_DROPPED_BYTES = 4 * 1024 * 1024
@@ -77,6 +79,8 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=_UNREAD_BYTES)
+        peer = transport.get_extra_info("socket")
+        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNREAD_BYTES)
         self._expect(Phase.HEAD)
         if not self._open.admit(self):
             self.drop()
