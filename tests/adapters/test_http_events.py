@@ -6,8 +6,10 @@ import asyncio
 import base64
 import json
 import logging
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from sendonce.domain.event_route import Coverage
 from sendonce.domain.jobs import ClaimedJob, JobState
 from sendonce.domain.subscribers import SubscriberStatus
 from sendonce.entrypoints.http.slow_lane import SlowLane
+from sendonce.errors import Unavailable
 from tests.adapters.http_server import ScriptedServer, Step, answer
 from tests.adapters.http_stage import BEARER, Answer, HttpStage, serving
 from tests.crash.world import until
@@ -281,6 +284,40 @@ def test_a_strangers_message_breaks_nothing(listening: tuple[HttpStage, datetime
 
 def _seen(service: HttpStage) -> datetime:
     return max(row.seen for row in service.store.event_route.listening().receivers)
+
+
+def test_a_flood_of_made_up_certificates_holds_up_no_genuine_message(
+    sqlite_url: str, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sixty wait for addresses that do not answer; a genuine message is taken, its certificate fetched."""
+    stuck = threading.Event()
+
+    def fetch(url: str) -> bytes:
+        if url != CERTIFICATE:
+            stuck.wait(20)
+            raise Unavailable("404")
+        return certificate.read_bytes()
+
+    monkeypatch.setattr(
+        "sendonce.entrypoints.http.ses_events.sns_verifier",
+        lambda _settings: sns.SnsVerifier(frozenset({TOPIC}), fetch=fetch),
+    )
+    forged = [
+        _signed("x") | {"SigningCertURL": CERTIFICATE.replace("0af9" * 8, f"{number:032x}")}
+        for number in range(60)
+    ]
+    with (
+        serving(sqlite_url, _environment(certificate)) as service,
+        ThreadPoolExecutor(60) as strangers,
+    ):
+        assert _post(service, _signed(_event("Open"))).status == 200
+        refused = [strangers.submit(_post, service, message) for message in forged]
+        time.sleep(0.3)
+        began = time.monotonic()
+        assert _post(service, _signed(_event("Open"))).status == 200
+        assert time.monotonic() - began < 2
+        stuck.set()
+        assert {each.result().status for each in refused} == {503}
 
 
 def test_a_failing_database_makes_sns_try_again(service: HttpStage) -> None:

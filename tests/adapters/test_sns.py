@@ -5,7 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import ssl
+import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,7 +26,7 @@ from hypothesis import strategies as st
 
 from sendonce.adapters.aws.credentials import Credentials
 from sendonce.adapters.events.sns import SnsMessage, SnsRefused, SnsVerifier
-from sendonce.adapters.events.sns_certificates import fetch_certificate
+from sendonce.adapters.events.sns_certificates import CertificateUnknown, fetch_certificate
 from sendonce.adapters.events.sns_subscriptions import confirm_subscription
 from sendonce.errors import BadInput, Unavailable
 from tests.adapters.http_server import ScriptedServer, Step, answer
@@ -336,19 +339,89 @@ def test_a_certificate_that_cannot_be_had_asks_sns_to_come_again(pem: bytes | Ex
     assert len(aws.fetched) == 1
 
 
-def test_made_up_addresses_are_fetched_a_bounded_number_of_times() -> None:
-    """A flood of unknown certificate names stops fetching, and known certificates still serve."""
-    aws = Aws()
+# -- a stranger's flood ----------------------------------------------------------------------------
+
+
+def _made_up(number: int) -> bytes:
+    url = CERT_URL.replace("0af9" * 8, f"{number:032x}")
+    return json.dumps(_signed(_fields()) | {"SigningCertURL": url}).encode()
+
+
+@dataclass
+class BusyAws(Aws):
+    """Has the genuine certificate alone, and answers for others when it is told to."""
+
+    may_answer: threading.Event = field(default_factory=threading.Event)
+
+    def __call__(self, url: str) -> bytes:
+        self.fetched.append(url)
+        if url == CERT_URL:
+            return PEM
+        self.may_answer.wait(10)
+        raise Unavailable("404")
+
+
+GENUINE = json.dumps(_signed(_fields())).encode()
+
+
+def test_a_genuine_certificate_is_fetched_after_any_number_of_made_up_ones() -> None:
+    """No limit is used up by addresses that lead nowhere."""
+    aws = BusyAws()
+    aws.may_answer.set()
     verifier = SnsVerifier(frozenset({TOPIC}), fetch=aws, now=lambda: NOW)
-    good = json.dumps(_signed(_fields())).encode()
-    verifier.verify(good, {})
-    aws.pem = Unavailable("404")
     for number in range(200):
-        url = CERT_URL.replace("0af9" * 8, f"{number:032x}")
         with pytest.raises(Unavailable):
-            verifier.verify(json.dumps(_signed(_fields()) | {"SigningCertURL": url}).encode(), {})
-    assert len(aws.fetched) < 100
-    assert verifier.verify(good, {}).topic_arn == TOPIC
+            verifier.verify(_made_up(number), {})
+    assert verifier.verify(GENUINE, {}).topic_arn == TOPIC
+
+
+def test_the_address_that_most_messages_ask_for_comes_first() -> None:
+    """A thousand made-up ones wait, a few are under way; SNS's second try overtakes them all."""
+    aws = BusyAws()
+    verifier = SnsVerifier(frozenset({TOPIC}), fetch=aws, now=lambda: NOW)
+    waits = [_unknown(verifier, _made_up(number)) for number in range(500)]
+    for _ in range(2):
+        learning = _unknown(verifier, GENUINE)
+    waits += [_unknown(verifier, _made_up(number)) for number in range(500, 3000)]
+    assert len(aws.fetched) <= 4
+    aws.may_answer.set()
+    learning.result(10)
+    assert verifier.verify_now(GENUINE, {}).topic_arn == TOPIC
+    assert aws.fetched.index(CERT_URL) <= 8
+    for wait in waits:
+        wait.result(10)
+
+
+def _unknown(verifier: SnsVerifier, body: bytes) -> Future[None]:
+    with pytest.raises(CertificateUnknown) as caught:
+        verifier.verify_now(body, {})
+    return caught.value.learning
+
+
+def test_fetches_under_way_hold_up_nobody_whose_certificate_is_here() -> None:
+    aws = BusyAws()
+    verifier = SnsVerifier(frozenset({TOPIC}), fetch=aws, now=lambda: NOW)
+    verifier.verify(GENUINE, {})
+    for number in range(100):
+        _unknown(verifier, _made_up(number))
+    assert verifier.verify(GENUINE, {}).topic_arn == TOPIC
+    forged = json.dumps(_signed(_fields()) | {"MessageId": "another"}).encode()
+    with pytest.raises(SnsRefused):
+        verifier.verify(forged, {})  # and a forged signature does not spoil the certificate
+    assert verifier.verify(GENUINE, {}).topic_arn == TOPIC
+    aws.may_answer.set()
+
+
+def test_an_address_is_fetched_once_however_many_ask_at_the_same_time() -> None:
+    aws = BusyAws()
+    verifier = SnsVerifier(frozenset({TOPIC}), fetch=aws, now=lambda: NOW)
+    with ThreadPoolExecutor(8) as pool:
+        made_up = [pool.submit(verifier.verify, _made_up(1), {}) for _ in range(8)]
+        while not aws.fetched:
+            time.sleep(0.01)
+        aws.may_answer.set()
+        assert all(isinstance(each.exception(), Unavailable) for each in made_up)
+    assert len(aws.fetched) == 1
 
 
 def test_a_pinned_certificate_means_no_fetch_at_all(tmp_path: Path) -> None:

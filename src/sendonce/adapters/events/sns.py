@@ -12,6 +12,7 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,7 +23,12 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
-from sendonce.adapters.events.sns_certificates import Certificates, fetch_certificate
+from sendonce.adapters.events.sns_certificates import (
+    CERTIFICATE_SECONDS,
+    Certificates,
+    CertificateUnknown,
+    fetch_certificate,
+)
 from sendonce.adapters.events.strict_json import strict_object
 from sendonce.errors import BadInput, SendonceError
 
@@ -82,7 +88,7 @@ class SnsMessage:
 
 
 class SnsVerifier:
-    """Blocks while a certificate is fetched, so async code calls it in a thread. Safe in many threads."""
+    """Safe in many threads."""
 
     def __init__(
         self,
@@ -111,7 +117,19 @@ class SnsVerifier:
         raise SnsRefused(f"The topic {topic!r} is not in SNS_ALLOWED_TOPIC_ARNS.")
 
     def verify(self, body: bytes, headers: Mapping[str, str]) -> SnsMessage:
-        """The message, or SnsRefused. Unavailable means that SNS should try again later."""
+        """The same as ``verify_now``, but waits for a certificate that has to be fetched."""
+        try:
+            return self.verify_now(body, headers)
+        except CertificateUnknown as unknown:
+            with suppress(TimeoutError):
+                unknown.learning.result(CERTIFICATE_SECONDS)
+        return self.verify_now(body, headers)
+
+    def verify_now(self, body: bytes, headers: Mapping[str, str]) -> SnsMessage:
+        """The message, or SnsRefused. Unavailable means that SNS should try again later.
+
+        Raises CertificateUnknown where a certificate has to be fetched first; that has begun then.
+        """
         self.screen(body, headers)
         fields = _envelope(body)
         kind = _text(fields, "Type")

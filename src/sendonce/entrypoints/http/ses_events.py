@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from functools import partial
 
 from starlette.requests import Request
@@ -15,6 +16,7 @@ from starlette.responses import Response
 
 from sendonce.adapters.events.ses_events import read_notification
 from sendonce.adapters.events.sns import SnsMessage, SnsRefused
+from sendonce.adapters.events.sns_certificates import CERTIFICATE_SECONDS, CertificateUnknown
 from sendonce.adapters.events.sns_subscriptions import confirm_subscription
 from sendonce.domain.event_route import ATTEND_EVERY
 from sendonce.entrypoints.http.answers import error_answer, json_answer
@@ -41,6 +43,13 @@ async def attend_to_events(service: Service) -> None:
             await asyncio.sleep(ATTEND_EVERY)
     finally:
         await service.in_writer(service.listener.leave)
+
+
+async def _learnt(unknown: CertificateUnknown) -> None:
+    """Wait for a certificate without a thread: those that verify are few, and most messages need none."""
+    with suppress(TimeoutError):
+        learning = asyncio.shield(asyncio.wrap_future(unknown.learning))
+        await asyncio.wait_for(learning, CERTIFICATE_SECONDS)
 
 
 class SesEventEndpoint:
@@ -73,7 +82,18 @@ class SesEventEndpoint:
     async def _verified(self, request: Request, body: bytes) -> SnsMessage:
         """Parse only what names a topic of ours, and little for a peer that failed too often."""
         self._verifier.screen(body, request.headers)
-        verify = partial(self._service.in_verifier, self._verifier.verify, body, request.headers)
+        try:
+            return await self._verify(request, body)
+        except CertificateUnknown as unknown:
+            await _learnt(unknown)
+        try:
+            return await self._verify(request, body)
+        except Unavailable:
+            self._service.gate.tolerates(request)  # most probably a made-up address
+            raise
+
+    async def _verify(self, request: Request, body: bytes) -> SnsMessage:
+        verify = partial(self._service.in_verifier, self._verifier.verify_now, body, request.headers)
         if not self._service.gate.has_had_enough_of(request):
             return await verify()
         async with self._slow_lane.turn():
