@@ -20,7 +20,7 @@ from sendonce.domain.parcels import Parcel
 from sendonce.domain.retries import RetryPolicy
 from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.domain.suppressions import SuppressionReason
-from sendonce.errors import BadInput, LedgerRolledBack, StoreLost, Unavailable
+from sendonce.errors import BadInput, LedgerRolledBack, StoreLost, Unavailable, WorkerBuried
 from sendonce.flows import send
 from sendonce.flows.hold_sender import Holding
 from sendonce.flows.send import STALE_AFTER, Sender, boot_time
@@ -316,6 +316,74 @@ def test_a_claim_number_that_falls_stops_everything() -> None:
     assert len(scene.provider.got) <= 2
     assert scene.states().get(JobState.SENDING, 0) >= 1
     assert "restored" in (scene.store.ledger.identity().halted or "")
+
+
+def test_a_worker_that_was_buried_leaves_and_settles_what_it_knows() -> None:
+    """It claims nothing more, but what the provider told it is evidence and is kept."""
+    scene = Scene(people=4, batch_size=1, provider=Provider(latency=0.02))
+
+    def bury(when: str, settlements: Sequence[Settlement], _claim: ClaimRequest | None) -> None:
+        if when == "before" and settlements:
+            record, _ = scene.store.state.workers[scene.worker]
+            scene.store.state.workers[scene.worker] = (record, "taken for dead")
+
+    scene.ledger = Troubled(scene.store.ledger, bury)
+    with pytest.raises(WorkerBuried, match="taken for dead"):
+        scene.play()
+    assert scene.states()[JobState.SENT] == len(scene.provider.got)
+    assert JobState.SENDING not in scene.states()
+    assert scene.store.ledger.identity().halted is None
+
+
+def test_what_is_on_the_wire_when_the_ledger_halts_is_settled() -> None:
+    """Nothing more is claimed, and no answer of the provider is lost."""
+    scene = Scene(people=6, connections=3, provider=Provider(latency=0.05))
+
+    async def halt(_parcel: Parcel) -> None:
+        scene.store.ledger.halt("restored")
+
+    scene.provider.before = halt
+    with pytest.raises(LedgerRolledBack, match="restored"):
+        scene.play()
+    assert scene.states()[JobState.SENT] == len(scene.provider.got) > 0
+    assert JobState.SENDING not in scene.states()
+
+
+def test_a_job_in_nobodys_hands_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ledger counts it as ours, we know nothing of it: it never left, and is claimed and sent once."""
+    monkeypatch.setattr(send, "LOOK_EVERY", 0.02)
+    scene = Scene(people=2)
+    stray = next(iter(scene.store.state.jobs.values()))
+    stray.state, stray.worker_id, stray.attempt = JobState.SENDING, scene.worker, 1
+    scene.play()
+    assert scene.states() == {JobState.SENT: 2}
+    assert sorted(scene.provider.got) == [address(0).text, address(1).text]
+
+
+def test_a_job_that_is_on_the_wire_for_long_is_not_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is in our hands until its outcome is settled."""
+    monkeypatch.setattr(send, "LOOK_EVERY", 0.02)
+    scene = Scene(people=2, connections=2, provider=Provider(latency=0.3))
+    scene.play()
+    assert scene.states() == {JobState.SENT: 2}
+    assert len(scene.provider.got) == 2
+
+
+def test_an_outcome_that_the_database_lost_halts_the_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that we settled is sending again: the database went back, and the letter stays where it is."""
+    monkeypatch.setattr(send, "LOOK_EVERY", 0.02)
+    scene = Scene(people=1)
+
+    def forget() -> bool:
+        for row in scene.store.state.jobs.values():
+            if row.state == JobState.SENT:
+                row.state, row.accepted_attempt, row.message_id = JobState.SENDING, None, None
+        return False
+
+    with pytest.raises(LedgerRolledBack, match="was settled, but this database does not know"):
+        scene.play(until=forget)
+    assert len(scene.provider.got) == 1
+    assert scene.store.ledger.identity().halted is not None
 
 
 def test_no_letter_leaves_on_permits_whose_lease_ran_out() -> None:

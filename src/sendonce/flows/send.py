@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-import uuid
 from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -31,9 +30,10 @@ from sendonce.domain.pacing import Pacer, SendRate, Unpaced, group_size
 from sendonce.domain.parcels import Parcel
 from sendonce.domain.retries import RetryPolicy
 from sendonce.domain.senders import SenderHold
-from sendonce.errors import BadInput, LedgerRolledBack, Unavailable
+from sendonce.errors import BadInput, LedgerRolledBack, Unavailable, WorkerBuried
 from sendonce.flows.hold_sender import Holding
 from sendonce.flows.keep_time import TimeKeeper, boot_time
+from sendonce.flows.own_claims import OwnClaims
 from sendonce.ports import BegunTurn, Journal, Ledger, Meter, Transport
 
 log = logging.getLogger(__name__)
@@ -44,6 +44,7 @@ DRAIN_SECONDS = 8.0
 IDLE_POLL = 0.5
 FLUSH_AFTER = 0.2
 LOG_EVERY = 1.0
+LOOK_EVERY = 10.0
 JOURNAL_REST = 5.0
 LEASE_LOST_REST = 2.0
 # A commit that takes no longer is not worth a thread: the thread's way back to a busy loop takes longer, and
@@ -109,9 +110,8 @@ class Sender:
         holding: Holding | None = None,
         clock: TimeKeeper | None = None,
     ) -> None:
-        self._worker_id = worker_id
-        self._adoption = adoption
-        self._claims = 0
+        self._claims = OwnClaims(worker_id, adoption)
+        self._strays_looked_for = time.monotonic()
         self._ledger = ledger
         self._transport = transport
         self._journal = journal
@@ -166,6 +166,7 @@ class Sender:
             self.stop()
             await self._drain(lanes)
             await asyncio.wait({books})
+            await self._settle_what_is_left()
             books.result()
             if not lanes.cancelled():
                 lanes.result()
@@ -400,6 +401,8 @@ class Sender:
     async def _keep_books(self) -> None:
         """Settle and claim, one commit a group, until the sender is closed and all is settled."""
         while not (self._closing and not self._busy() and not self._outcomes):
+            if not self._closing and time.monotonic() - self._strays_looked_for > LOOK_EVERY:
+                await self._look_for_strays()
             self._group = self._measure_group()
             claim = self._next_claim()
             claimed = await self._turn(claim) if self._outcomes or claim else 0
@@ -410,6 +413,45 @@ class Sender:
                 # be built, the next follows at once, and other writers should get in between.
                 await asyncio.sleep(0 if self._taken else self._turn_seconds)
             self._books_due.clear()
+
+    async def _settle_what_is_left(self) -> None:
+        """The books ended early, for nothing may be claimed any more. What the provider said is evidence all
+        the same; each outcome is settled alone, so that one whose claim is gone does not stop the others."""
+        outcomes, self._outcomes = self._outcomes, []
+        for settlement in outcomes:
+            try:
+                await asyncio.get_running_loop().run_in_executor(
+                    self._thread, self._ledger.turn, [settlement], None
+                )
+            except LedgerRolledBack as exc:
+                log.warning("an outcome has no claim any more", extra={"fields": {"error": str(exc)}})
+            except Unavailable as exc:
+                log.warning("outcomes are in the journal only", extra={"fields": {"error": str(exc)}})
+                return
+
+    async def _look_for_strays(self) -> None:
+        """Give back jobs that the ledger counts as ours and that are not in our hands: they never left.
+
+        Between two turns nothing is on its way into our hands. One that we settled before was lost by the
+        database. The turn that gives back counts as a claim, so it is refused where the ledger went back.
+        """
+        self._strays_looked_for = time.monotonic()
+        look = asyncio.get_running_loop().run_in_executor
+        try:
+            sending = await look(self._thread, self._ledger.sending_of, self._claims.worker_id)
+        except Unavailable:
+            return
+        strays = self._claims.strays(sending)
+        if lost := self._claims.settled_lately(strays):
+            self._halt(
+                f"Attempt {lost[0][1]} of job {lost[0][0]} was settled, but this database does not know "
+                f"of it: it was restored from an older copy. {HOW_TO_GO_ON}"
+            )
+        if strays:
+            releases = [Settlement(job_id, attempt, RELEASED) for job_id, attempt in strays]
+            guard = self._claim_of(0)
+            self._claims.note(releases, guard, await self._turn_until_answered(releases, guard))
+            log.warning("gave back jobs that were in nobody's hands", extra={"fields": {"jobs": len(strays)}})
 
     async def _wait_for_books(self) -> None:
         waiting = self._busy() or self._outcomes or self._wait(time.monotonic()) > 0
@@ -427,15 +469,7 @@ class Sender:
         return self._claim_of(max(room, 1))
 
     def _claim_of(self, limit: int) -> ClaimRequest:
-        return ClaimRequest(
-            self._worker_id,
-            uuid.uuid4().hex,
-            limit,
-            self._claims,
-            self._adoption,
-            sender=self._holding.key,
-            not_after=self._not_after(),
-        )
+        return self._claims.request(limit, self._holding.key, self._not_after())
 
     def _not_after(self) -> datetime | None:
         return self._clock.claim_not_after() if self._clock is not None else None
@@ -448,7 +482,12 @@ class Sender:
         """One commit; how many jobs it claimed."""
         settlements, self._outcomes = self._outcomes, []
         began, began_boot = time.monotonic(), boot_time()
-        turn = await self._turn_until_answered(settlements, claim)
+        try:
+            turn = await self._turn_until_answered(settlements, claim)
+        except (LedgerRolledBack, WorkerBuried):
+            self._outcomes = settlements + self._outcomes
+            raise
+        self._claims.note(settlements, claim, turn)
         now = time.monotonic()
         self._turn_seconds = min(now - began, 1.0)
         self._rate.observe(len(settlements), now - self._last_turn)
@@ -466,7 +505,6 @@ class Sender:
             else:
                 self._ready.append(Claimed(job, began_boot))
         if claim is not None:
-            self._claims = turn.claims
             self._mark_idle(not turn.claimed)
         self._pump()
         return len(turn.claimed)
