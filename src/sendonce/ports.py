@@ -34,7 +34,7 @@ from sendonce.domain.privacy import Erasure, PersonFile
 from sendonce.domain.reports import RecipientOutcome
 from sendonce.domain.senders import HoldOrder, SenderHold
 from sendonce.domain.subscribers import Addition, ImportCounts, NewSubscriber, Subscriber, SubscriberStatus
-from sendonce.domain.suppressions import Suppression, SuppressionReason
+from sendonce.domain.suppressions import NewSuppression, Suppression, SuppressionReason
 from sendonce.domain.workers import LedgerIdentity, Pulse, WorkerRecord, WorkerStatus
 
 JobRef = tuple[str, int]
@@ -382,6 +382,9 @@ class Suppressions(Protocol):
     def add(
         self, scope: str, address: Address, reason: SuppressionReason, note: str | None = None
     ) -> bool: ...
+
+    def add_all(self, given: Sequence[NewSuppression]) -> int:
+        """``add`` for many in one transaction; how many were not suppressed before."""
 
     def remove(self, scope: str, address: Address, actor: str) -> bool: ...
 

@@ -183,6 +183,23 @@ def test_one_person_is_added(sendonce: Run, tmp_path: Path) -> None:
     assert "fair 2026" not in sendonce("show", "ann@example.com", "--json").stdout
 
 
+def test_opt_outs_are_imported_with_their_reasons(sendonce: Run, tmp_path: Path) -> None:
+    """From any column; the counts come last, and a line that is no address makes it a failure."""
+    (tmp_path / "out.csv").write_text(
+        "id,Email,Reason\n1,ann@example.com,bounced\n2,bob@example.com,spam\n3,who,x\n"
+    )
+    said = sendonce("suppression", "import", "out.csv", code=1).stdout
+    assert "line 4: " in said
+    assert said.endswith("2 added, 0 were there already, 1 invalid.\n")
+    listed = told(sendonce("suppression", "list", "--json"))
+    assert {item["address"]: item["reason"] for item in listed} == {
+        "ann@example.com": "bounce",
+        "bob@example.com": "complaint",
+    }
+    again = told(sendonce("suppression", "import", "out.csv", "--json", code=1))
+    assert (again["added"], again["known"], again["invalid_lines"][0]["line"]) == (0, 2, 4)
+
+
 def test_rejected_lines_are_mended_and_imported(sendonce: Run, tmp_path: Path) -> None:
     """The file of rejects has the columns of the list: correct it there, and import it."""
     lines = ['ann@example,"Ann\nLee",-1', "bob@example.com,Bob,x,y,z", "ok@example.com,Ok,7"]

@@ -17,7 +17,7 @@ from sendonce.domain.subscribers import (
     NewSubscriber,
     SubscriberStatus,
 )
-from sendonce.domain.suppressions import EVERYBODY, SuppressionReason
+from sendonce.domain.suppressions import EVERYBODY, NewSuppression, SuppressionReason
 from tests.conformance.backdoor import audit, pass_time
 from tests.conformance.stage import Stage, address, people
 
@@ -332,6 +332,25 @@ def test_the_graver_reason_wins_in_any_order(stage: Stage) -> None:
         found = stage.store.suppressions.covers(DEFAULT_TENANT, address(number))
         assert found is not None
         assert found.reason == R.MANUAL
+
+
+def test_many_are_suppressed_at_once(stage: Stage) -> None:
+    """Each in its scope, for its reason; a repeat and another spelling are known."""
+    store = stage.store.suppressions
+    assert store.add_all([]) == 0
+    store.add(DEFAULT_TENANT, address(1), R.UNSUBSCRIBED)
+    given = [
+        NewSuppression(DEFAULT_TENANT, address(1), R.COMPLAINT, "a file"),
+        NewSuppression(EVERYBODY, address(1), R.BOUNCE),
+        NewSuppression(DEFAULT_TENANT, address(2), R.BOUNCE),
+        NewSuppression(DEFAULT_TENANT, parse_address("user0002+x@example.com"), R.UNSUBSCRIBED),
+    ]
+    assert store.add_all(given) == 2
+    assert sorted((s.address, s.scope, s.reason) for s in store.all()) == [
+        (address(1).text, EVERYBODY, R.BOUNCE),
+        (address(1).text, DEFAULT_TENANT, R.COMPLAINT),
+        (address(2).text, DEFAULT_TENANT, R.BOUNCE),
+    ]
 
 
 def test_a_suppression_can_be_removed(stage: Stage) -> None:

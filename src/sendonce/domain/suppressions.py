@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from sendonce.domain.addresses import Address
+
 EVERYBODY = "*"
 """The scope of a global suppression, in place of a tenant."""
 
@@ -40,6 +42,18 @@ class Suppression:
     note: str | None
     created_at: datetime
     job_id: str | None = None
+
+
+EXPORTED = ("address", "scope", "reason", "note", "created_at")
+"""The titles of an export. An import knows it by them."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewSuppression:
+    scope: str
+    address: Address
+    reason: SuppressionReason
+    note: str | None = None
 
 
 RECIPIENT = "the recipient"

@@ -40,6 +40,11 @@ class CsvRecords:
         self._file = file
         self._line = 1
 
+    @property
+    def line(self) -> int:
+        """The number of the next line."""
+        return self._line
+
     def header(self) -> str:
         """The next line, before any blocks; empty at the end of the file. Raises TooLong."""
         self._line += 1

@@ -105,7 +105,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             yield copy
 
 
-class _Heading(NamedTuple):
+class Heading(NamedTuple):
     titles: list[str]
     delimiter: str
 
@@ -127,7 +127,7 @@ def _settled(
     """The file's encoding and layout, after a look at the columns that may say who must not be written to."""
     with _text(binary, str(path), encoding) as file:
         records = CsvRecords(file)
-        heading = _heading(records, str(path))
+        heading = read_heading(records, str(path))
         layout = _Layout.of(heading.titles, wanted, str(path), file.encoding, states)
         if layout.states.kinds:
             for block in records.blocks(heading.delimiter, layout.width):
@@ -140,7 +140,7 @@ def _settled(
 def _chunks(binary: BinaryIO, path: str, encoding: str, layout: _Layout) -> Iterator[ReadChunk]:
     with _text(binary, path, encoding) as file:
         records = CsvRecords(file)
-        heading = _heading(records, path)
+        heading = read_heading(records, path)
         chunk = ReadChunk()
         for block in records.blocks(heading.delimiter, layout.width):
             found = layout.take(block)
@@ -152,7 +152,8 @@ def _chunks(binary: BinaryIO, path: str, encoding: str, layout: _Layout) -> Iter
         yield chunk
 
 
-def _heading(records: CsvRecords, path: str) -> _Heading:
+def read_heading(records: CsvRecords, path: str) -> Heading:
+    """The titles, and what stands between them. Raises BadInput for a file without any."""
     header = _header_line(records, path)
     separator = _SEPARATOR.fullmatch(header)
     if separator:
@@ -160,7 +161,7 @@ def _heading(records: CsvRecords, path: str) -> _Heading:
         delimiter = separator[1]
     else:
         delimiter = max(_DELIMITERS, key=re.sub(r'"[^"]*"', "", header).count)
-    return _Heading(next(csv.reader([header], delimiter=delimiter), []), delimiter)
+    return Heading(next(csv.reader([header], delimiter=delimiter), []), delimiter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +212,7 @@ class _Layout:
     def of(cls, header: list[str], wanted: Columns, path: str, encoding: str, rules: StateRules) -> _Layout:
         if len(header) > _MAX_COLUMNS:
             raise BadInput(f"{path!r} has {len(header)} columns, the limit is {_MAX_COLUMNS}.")
-        chosen = {target: _column(header, title, path) for target, title in wanted.items()}
+        chosen = {target: with_title(header, title, path) for target, title in wanted.items()}
         ours = _OurColumns.of(header)
         taken = {*chosen.values(), *ours.rejected}
         free = [folded(title) if n not in taken else "" for n, title in enumerate(header)]
@@ -324,7 +325,7 @@ class _Layout:
         return None
 
 
-def _column(header: list[str], title: str, path: str) -> int:
+def with_title(header: Sequence[str], title: str, path: str) -> int:
     """The column that a person named, as it is written or nearly so."""
     exact = [n for n, written in enumerate(header) if written.strip() == title.strip()]
     near = [n for n, written in enumerate(header) if folded(title) and folded(written) == folded(title)]

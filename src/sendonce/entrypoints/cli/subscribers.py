@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,6 +23,7 @@ from sendonce.domain.subscribers import (
     attribute_title,
 )
 from sendonce.domain.told_states import Told
+from sendonce.entrypoints.cli.columns import column_mapping
 from sendonce.entrypoints.cli.context import check_outputs, opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say, say_error
 from sendonce.entrypoints.cli.progress import measuring
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from sendonce.ports import Subscribers
 
 group = typer.Typer(name="subscribers", help="People on the opt-in list.", no_args_is_help=True)
-
-# The comma before the next name=: any other belongs to a title, such as «Имя, фамилия».
-_NEXT_PAIR = re.compile(",(?=[^,=]*=)")
 
 _STATES = ", ".join(Told)
 
@@ -86,7 +83,7 @@ def import_(
     from sendonce.flows.import_subscribers import import_subscribers
 
     settings = ready_settings(quiet=True)
-    mapping = _mapping(columns or [])
+    mapping = column_mapping(columns or [])
     states = StateRules(
         tuple(status_columns or ()), _meanings(statuses or []), tuple(ignored or ()), everybody
     )
@@ -153,16 +150,6 @@ _ADDED = {
     Addition.KNOWN: "{} was on the list already; name and consent are noted where you gave them.",
     Addition.BACK: "{} is on the list again.",
 }
-
-
-def _mapping(given: list[str]) -> dict[str, str]:
-    mapping: dict[str, str] = {}
-    for pair in (pair for words in given for pair in _NEXT_PAIR.split(words)):
-        target, equals, title = pair.partition("=")
-        if not equals or not target.strip() or not title.strip():
-            raise BadInput(f"--map has {pair!r}: it must be like email=E-mail,name=Имя.")
-        mapping[target.strip().casefold()] = title.strip()
-    return mapping
 
 
 def _meanings(given: list[str]) -> dict[str, Told]:

@@ -24,6 +24,7 @@ from sendonce.domain.suppressions import (
     EVERYBODY,
     GRAVITY,
     RECIPIENT,
+    NewSuppression,
     Suppression,
     SuppressionReason,
     may_undo,
@@ -210,6 +211,10 @@ class MemorySuppressions:
     def add(self, scope: str, address: Address, reason: SuppressionReason, note: str | None = None) -> bool:
         with self._state.transaction() as now:
             return suppress(self._state, scope, address, reason, note, now)
+
+    def add_all(self, given: Sequence[NewSuppression]) -> int:
+        with self._state.transaction():
+            return sum(self.add(each.scope, each.address, each.reason, each.note) for each in given)
 
     def remove(self, scope: str, address: Address, actor: str) -> bool:
         with self._state.transaction():

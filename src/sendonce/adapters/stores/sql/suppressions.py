@@ -19,6 +19,7 @@ from sendonce.domain.suppressions import (
     EVERYBODY,
     GRAVITY,
     RECIPIENT,
+    NewSuppression,
     Suppression,
     SuppressionReason,
     may_undo,
@@ -36,6 +37,16 @@ class SqlSuppressions:
         with self._db.writing() as tx:
             key = suppression_key(address.key, pepper_in_force(self._db, tx))
             return suppress(tx, key, scope, address.text, reason, note, self._db.now(tx))
+
+    def add_all(self, given: Sequence[NewSuppression]) -> int:
+        with self._db.writing() as tx:
+            pepper, now = pepper_in_force(self._db, tx), self._db.now(tx)
+            # In the order of the keys, so that two imports at once wait in line.
+            denied = sorted((suppression_key(each.address.key, pepper), n) for n, each in enumerate(given))
+            return sum(
+                suppress(tx, key, each.scope, each.address.text, each.reason, each.note, now)
+                for key, each in ((key, given[n]) for key, n in denied)
+            )
 
     def remove(self, scope: str, address: Address, actor: str) -> bool:
         with self._db.writing() as tx:
