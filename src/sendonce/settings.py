@@ -58,8 +58,8 @@ class Settings:
         "The token that a serverless cron shows at /tick. Vercel sends the one you set in the project's "
         "environment.")
     metrics_port: int = setting("service", kinds.port, 0,
-        "Where a standalone worker serves /metrics, with EXECUTOR_SHARED_SECRET as bearer token; 0 is "
-        "off.", "9464")
+        "Where a standalone worker serves /metrics, with EXECUTOR_SHARED_SECRET as bearer token. "
+        "Without that secret it listens on 127.0.0.1 only. 0 is off.", "9464")
     # The database
     database_url: str = setting("database", kinds.database_url, "sqlite:///sendonce.db",
         "The ledger: an SQLite file, relative to the working directory, or PostgreSQL. On Supabase: "

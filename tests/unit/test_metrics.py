@@ -157,6 +157,14 @@ def test_without_a_token_the_page_is_open() -> None:
         assert get(server.port)[0] == 200
 
 
+def test_without_a_token_nobody_else_can_look() -> None:
+    """Whatever HOST says: this machine alone. With a token the host is as given."""
+    with serve_metrics(Metrics(), 0, "0.0.0.0") as server, pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.2", server.port), timeout=5)
+    with serve_metrics(Metrics(), 0, "0.0.0.0", TOKEN) as server:
+        socket.create_connection(("127.0.0.2", server.port), timeout=5).close()
+
+
 def test_idle_connections_do_not_pile_up() -> None:
     """The ninth is turned away, and when one leaves there is room again."""
     with serve_metrics(Metrics(), 0) as server:

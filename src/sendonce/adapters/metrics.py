@@ -221,8 +221,11 @@ def _job_gauges(counts: Mapping[str, int]) -> list[GaugeMetricFamily]:
 def serve_metrics(metrics: Metrics, port: int, host: str = "127.0.0.1", token: str = "") -> MetricsServer:
     """Serve ``GET /metrics`` from a thread of its own, for a worker that has no HTTP service.
 
-    With a token only ``Authorization: Bearer …`` is answered. Port 0 takes a free one.
+    With a token only ``Authorization: Bearer …`` is answered. Without one it is for this machine alone,
+    whatever ``host`` says. Port 0 takes a free one.
     """
+    if not token:
+        host = "127.0.0.1"
     try:
         return MetricsServer(metrics, port, host, token)
     except OSError as exc:
