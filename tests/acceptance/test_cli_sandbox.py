@@ -15,8 +15,11 @@ from typing import Any
 import pytest
 
 from sendonce import wiring
+from sendonce.adapters.doctor.configuration import SettingsProbe
 from sendonce.adapters.stores.memory import MemoryStore
 from sendonce.settings import load_settings
+from sendonce.wiring_doctor import configuration_of
+from tests.adapters.doctor_stage import ask
 
 COMMAND = [sys.executable, "-m", "sendonce", "sandbox", "--json"]
 
@@ -84,6 +87,22 @@ def test_what_it_prints_is_all_that_the_service_asks_for(tmp_path: Path) -> None
         "http://127.0.0.1:3999",
         "Rehearsal, 1 Example Street",
     )
+
+
+def test_its_secrets_are_random_and_kept_for_their_owner(tmp_path: Path) -> None:
+    """Another directory has others, the same one the same. Only their owner can read them, and the doctor is
+    content."""
+    names = ("UNSUBSCRIBE_SECRET", "EXECUTOR_SHARED_SECRET")
+    environments = []
+    for folder in ("one", "one", "other"):
+        with running(tmp_path / folder) as (_, told):
+            environments.append(told["environment"])
+    first, again, other = ([environment[name] for name in names] for environment in environments)
+    assert first == again
+    assert len({*first, *other}) == 4
+    assert (tmp_path / "one" / "secrets.json").stat().st_mode & 0o777 == 0o600
+    found = ask(SettingsProbe(configuration_of(load_settings({"HOME": "/nowhere", **environments[0]}, None))))
+    assert not found.stops()
 
 
 def test_what_cannot_be_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:

@@ -54,6 +54,10 @@ def test_settings_that_are_well_stop_nothing() -> None:
         ("settings.footer", {"MAIL_FOOTER_ADDRESS": ""}, "MAIL_FOOTER_ADDRESS is not set"),
         ("settings.unsubscribe-secret", {"UNSUBSCRIBE_SECRET": "x" * 15}, "has 15 characters"),
         ("settings.shared-secret", {"EXECUTOR_SHARED_SECRET": "hush"}, "has 4 characters"),
+        ("settings.shared-secret", {"EXECUTOR_SHARED_SECRET": "rehearsal-shared-secret"}, "can read"),
+        ("settings.unsubscribe-secret", {"UNSUBSCRIBE_SECRET": "change-me-please"}, "everybody can read"),
+        ("settings.cron-secret", {"CRON_SECRET": "hush"}, "has 4 characters"),
+        ("settings.notion-webhook", {"NOTION_WEBHOOK_TOKEN": "hush"}, "has 4 characters"),
         ("settings.base-url", {"APP_BASE_URL": ""}, "APP_BASE_URL is not set"),
         ("settings.base-url", {"APP_BASE_URL": "https://localhost"}, "cannot reach your own machine"),
         ("settings.base-url", {"APP_BASE_URL": "http://mail.example.com"}, "must be https"),
@@ -73,6 +77,7 @@ def test_a_setting_that_would_do_harm_is_a_stop(name: str, changes: dict[str, st
     ("name", "changes", "says"),
     [
         ("settings.shared-secret", {"EXECUTOR_SHARED_SECRET": ""}, "answers 401"),
+        ("settings.former-secrets", {"UNSUBSCRIBE_FORMER_SECRETS": "hush"}, "has 4 characters"),
         ("settings.test-emails", {"TEST_EMAILS": ""}, "TEST_EMAILS is not set"),
         ("settings.events", {"SNS_ALLOWED_TOPIC_ARNS": ""}, "all events of SES are refused"),
         ("settings.configuration-set", {"SES_CONFIGURATION_SET": ""}, "stays in doubt"),

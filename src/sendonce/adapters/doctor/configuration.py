@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from urllib.parse import urlsplit
 
 from sendonce.domain.checks import Check, listed, ok, stop, warning
+from sendonce.domain.secret_strength import weakness
 
-SHORT_SECRET = 16
 _MAKE_ONE = "Make one with: openssl rand -hex 32"
 
 
@@ -30,6 +30,9 @@ class Configuration:
     footer_address: str
     unsubscribe_secret: str = field(repr=False)
     shared_secret: str = field(repr=False)
+    cron_secret: str = field(repr=False)
+    former_secrets: tuple[str, ...] = field(repr=False)
+    notion_webhook_token: str = field(repr=False)
     test_emails: tuple[str, ...]
     topics: tuple[str, ...]
     configuration_set: str
@@ -52,6 +55,9 @@ class SettingsProbe:
             _footer(given),
             _unsubscribe_secret(given),
             _shared_secret(given),
+            *_cron_secret(given),
+            *_former_secrets(given),
+            *_webhook_token(given),
             _base_url(given),
             _test_emails(given),
         ]
@@ -108,31 +114,57 @@ def _footer(given: Configuration) -> Check:
 
 def _unsubscribe_secret(given: Configuration) -> Check:
     name = "settings.unsubscribe-secret"
-    length = len(given.unsubscribe_secret)
-    if not length:
+    secret = given.unsubscribe_secret
+    if not secret:
         return ok(name, "Unsubscribe links are signed with a secret that the database keeps.")
-    if length < SHORT_SECRET:
-        what = f"UNSUBSCRIBE_SECRET has {length} characters: who guesses it can unsubscribe anybody."
-        return stop(name, what, f"Set a longer one before the first letter leaves. {_MAKE_ONE}")
+    if why := weakness(secret):
+        what = f"UNSUBSCRIBE_SECRET {why}: who knows or guesses it can unsubscribe anybody."
+        return stop(name, what, f"Set another before the first letter leaves. {_MAKE_ONE}")
     return ok(name, "Unsubscribe links are signed.")
 
 
 def _shared_secret(given: Configuration) -> Check:
     name = "settings.shared-secret"
-    length = len(given.shared_secret)
-    if not length:
+    secret = given.shared_secret
+    if not secret:
         return warning(
             name,
             "EXECUTOR_SHARED_SECRET is not set: the HTTP service answers 401 to everybody who wants to send.",
             f"Set it, unless you send from the command line only. {_MAKE_ONE}",
         )
-    if length < SHORT_SECRET:
-        return stop(
-            name,
-            f"EXECUTOR_SHARED_SECRET has {length} characters: who guesses it can send your mailouts.",
-            f"Set a longer one. {_MAKE_ONE}",
-        )
+    if why := weakness(secret):
+        what = f"EXECUTOR_SHARED_SECRET {why}: who knows or guesses it can send your mailouts."
+        return stop(name, what, f"Set another. {_MAKE_ONE}")
     return ok(name, "The HTTP service asks for a secret.")
+
+
+def _cron_secret(given: Configuration) -> list[Check]:
+    name = "settings.cron-secret"
+    if why := given.cron_secret and weakness(given.cron_secret):
+        what = f"CRON_SECRET {why}: who knows or guesses it can make the service work when they like."
+        return [stop(name, what, f"Set another. {_MAKE_ONE}")]
+    return [ok(name, "The cron shows a secret.")] if given.cron_secret else []
+
+
+def _webhook_token(given: Configuration) -> list[Check]:
+    name = "settings.notion-webhook"
+    if why := given.notion_webhook_token and weakness(given.notion_webhook_token):
+        what = f"NOTION_WEBHOOK_TOKEN {why}: who knows or guesses it can start mailouts in Notion's name."
+        return [stop(name, what, "Set it to the token that Notion sent: sendonce notion await-webhook.")]
+    return []
+
+
+def _former_secrets(given: Configuration) -> list[Check]:
+    """Letters were signed with it, and their links must go on working: only to be known, not to be mended."""
+    found = [why for secret in given.former_secrets if (why := weakness(secret))]
+    return [
+        warning(
+            "settings.former-secrets",
+            f"A secret in UNSUBSCRIBE_FORMER_SECRETS {why}: who knows or guesses it can unsubscribe anybody.",
+            "Take it out when the letters that were signed with it are old.",
+        )
+        for why in found[:1]
+    ]
 
 
 def _base_url(given: Configuration) -> Check:

@@ -49,7 +49,7 @@ def sandbox(
     )
 
     def announce(addresses: SandboxAddresses) -> None:
-        environment = {**addresses.environment(), **_for_letters_that_leave(events_url)}
+        environment = {**addresses.environment(), **_for_letters_that_leave(events_url, directory)}
         if json:
             print_json({"endpoint": addresses.endpoint, "environment": environment})
             sys.stdout.flush()
@@ -69,12 +69,13 @@ def sandbox(
         ) from exc
 
 
-def _for_letters_that_leave(events_url: str) -> dict[str, str]:
+def _for_letters_that_leave(events_url: str, directory: Path) -> dict[str, str]:
     """What sendonce asks for before a letter leaves, with values that are good enough for a rehearsal."""
+    from sendonce.sandbox.secrets import kept_secrets
+
     receiver = urlsplit(events_url or "http://127.0.0.1:3000")
     return {
         "APP_BASE_URL": f"{receiver.scheme}://{receiver.netloc}",
         "MAIL_FOOTER_ADDRESS": "Rehearsal, 1 Example Street",
-        "UNSUBSCRIBE_SECRET": "rehearsal-unsubscribe-secret",
-        "EXECUTOR_SHARED_SECRET": "rehearsal-shared-secret",
+        **kept_secrets(directory, ("UNSUBSCRIBE_SECRET", "EXECUTOR_SHARED_SECRET")),
     }
