@@ -20,13 +20,13 @@ from tests.crash.world import free_port, until
 from tests.postgres import quick_folder
 
 ROOT = Path(__file__).parents[2]
+MASTER = Path("/usr/lib/postfix/sbin/master")
 EXIM = ROOT / ".stamp" / "exim"
 
 _POSTFIX = {
     "compatibility_level": "3.6",
     "mail_owner": "postfix",
     "setgid_group": "postdrop",
-    "maillog_file": "/dev/stdout",
     "inet_interfaces": "127.0.0.1",
     "inet_protocols": "ipv4",
     "myhostname": "mx.example.org",
@@ -80,10 +80,33 @@ accept:
 class MailServer:
     """A running server. ``recipients`` are those of the letters that it holds, one entry per letter."""
 
-    def __init__(self, port: int, folder: Path, child: subprocess.Popen[bytes]) -> None:
+    def __init__(self, command: list[str], folder: Path, port: int, environment: Mapping[str, str]) -> None:
         self.port = port
         self.folder = folder
-        self.child = child
+        self._command = command
+        self._environment = environment
+        self._log = folder / "output.log"
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with self._log.open("ab") as output:
+            child = subprocess.Popen(
+                self._command, stdout=output, stderr=output, env=self._environment, start_new_session=True
+            )
+        self._child = child
+        until(lambda: child.poll() is not None or _greets(self.port), 20, f"{self._command[0]} greets")
+        assert child.poll() is None, self._log.read_text()
+
+    def stop(self) -> None:
+        """Kill all its processes: they are a process group of their own."""
+        child, self._child = self._child, None
+        if child is not None:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
 
     def recipients(self) -> list[str]:
         raise NotImplementedError
@@ -117,12 +140,19 @@ def postfix(settings: Mapping[str, str] | None = None, processes: int = 100) -> 
     for name in ("etc", "queue", "data"):
         (folder / name).mkdir()
     shutil.chown(folder / "data", "postfix")
-    places = {"queue_directory": f"{folder}/queue", "data_directory": f"{folder}/data"}
+    places = {
+        "queue_directory": f"{folder}/queue",
+        "data_directory": f"{folder}/data",
+        "maillog_file": f"{folder}/mail.log",
+        "maillog_file_prefixes": str(folder),
+    }
     lines = [f"{name} = {value}" for name, value in {**_POSTFIX, **places, **(settings or {})}.items()]
     (folder / "etc" / "main.cf").write_text("\n".join(lines) + "\n")
     (folder / "etc" / "master.cf").write_text(_POSTFIX_SERVICES.format(port=port, processes=processes))
-    with _running([program, "-c", str(folder / "etc"), "start-fg"], folder, port) as child:
-        yield Postfix(port, folder, child)
+    subprocess.run([program, "-c", str(folder / "etc"), "check"], check=True)  # it makes the queue's folders
+    server = Postfix([str(MASTER), "-c", str(folder / "etc"), "-s"], folder, port, os.environ)
+    with _running(server):
+        yield server
 
 
 @contextmanager
@@ -146,32 +176,19 @@ def exim(settings: str = "") -> Iterator[Exim]:
         "NSS_WRAPPER_PASSWD": str(folder / "passwd"),
         "NSS_WRAPPER_GROUP": str(folder / "group"),
     }
-    command = [str(program), "-C", str(folder / "exim.conf"), "-bdf"]
-    with _running(command, folder, port, environment) as child:
-        yield Exim(port, folder, child)
+    server = Exim([str(program), "-C", str(folder / "exim.conf"), "-bdf"], folder, port, environment)
+    with _running(server):
+        yield server
 
 
 @contextmanager
-def _running(
-    command: list[str], folder: Path, port: int, environment: Mapping[str, str] | None = None
-) -> Iterator[subprocess.Popen[bytes]]:
-    log = folder / "output.log"
-    with log.open("wb") as output:
-        child = subprocess.Popen(
-            command, stdout=output, stderr=output, env=environment, start_new_session=True
-        )
+def _running(server: MailServer) -> Iterator[None]:
     try:
-        until(lambda: child.poll() is not None or _greets(port), 20, f"{command[0]} greets")
-        assert child.poll() is None, log.read_text()
-        yield child
+        server.start()
+        yield
     finally:
-        child.terminate()
-        try:
-            child.wait(10)
-        except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)  # its own session: itself and its children
-            child.wait()
-        shutil.rmtree(folder, ignore_errors=True)
+        server.stop()
+        shutil.rmtree(server.folder, ignore_errors=True)
 
 
 def _greets(port: int) -> bool:

@@ -54,7 +54,9 @@ class SmtpServer:
         keeps_transaction: bool = False,
         most_sessions: int | None = None,
         letters_per_session: int | None = None,
+        over_limit: Do = Do.TELL_AND_CLOSE,
     ) -> None:
+        self.over_limit = over_limit
         self.keeps_transaction = keeps_transaction  # after a letter that it refused at the dot, as mox does
         self.most_sessions = most_sessions  # any more are greeted with 421, as Postfix does
         self.letters_per_session = letters_per_session  # any more get 421 to MAIL, as from Exim
@@ -223,7 +225,7 @@ class _Session(asyncio.Protocol):
         if self._sender is not None:
             self._answer("MAIL", b"503 5.5.1 nested MAIL command")
         elif limit is not None and sum(line.startswith("MAIL") for line in self.commands) > limit:
-            self._say(Do.TELL_AND_CLOSE, b"")
+            self._say(self._server.over_limit, b"")
         elif self._answer("MAIL", b"250 2.1.0 Ok"):
             self._sender = line
 

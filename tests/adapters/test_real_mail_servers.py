@@ -159,3 +159,21 @@ def test_exim_that_grants_three_connections_gets_every_letter(tmp_path: Path) ->
         office = Office(tmp_path, server, 600, 8)
         office.send_all(within=60)
         assert_each_got_one(office, server)
+
+
+def test_postfix_that_is_restarted_in_mid_send_gets_nothing_twice(tmp_path: Path) -> None:
+    """What it had taken is sent, what was on the wire is in doubt, all else is sent after it is back."""
+    with postfix() as server:
+        office = Office(tmp_path, server, 1500, 8)
+        with office.working():
+            for part in (0.2, 0.5):
+                until(
+                    lambda enough=part: office.status()["counts"]["sent"] > enough * 1500, 60, "letters leave"
+                )
+                server.restart()
+            until(lambda: office.status()["status"] == "sent", 90, "the rest is sent")
+        books = office.status()["counts"]
+        assert books["sent"] + books["in_doubt"] == books["planned"] == 1500
+        assert books["in_doubt"] <= 2 * 8
+        recipients = server.recipients()
+        assert len(set(recipients)) == len(recipients) >= books["sent"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -83,6 +84,40 @@ def test_the_limit_of_letters_per_connection_is_learned(run: Run, connections: i
 
     run(main())
     assert {type(outcome) for outcome in feed.outcomes.values()} == {Accepted}
+
+
+@pytest.mark.parametrize("letters", [1, 3])
+def test_a_server_that_hangs_up_after_some_letters_without_a_word_is_learned_too(letters: int) -> None:
+    """Balancers and small servers just close: no letter pays for it, and no transport rests."""
+    feed = RestingFeed(letter(n) for n in range(60))
+
+    async def main() -> None:
+        async with SmtpServer(letters_per_session=letters, over_limit=Do.CLOSE) as server:
+            await carry(server, feed, connections=2)
+            assert letters_in(server) == expected(60)
+            cut_off = [session for session in server.sessions if session.commands[-1] != "QUIT"]
+            assert len(cut_off) <= 4
+
+    asyncio.run(main())
+    assert {type(outcome) for outcome in feed.outcomes.values()} == {Accepted}
+
+
+def test_a_letter_that_ends_its_connection_pays_the_second_time() -> None:
+    """At first it may be chance; after others were accepted since, it is this letter."""
+    bad = letter(1)
+    feed = RestingFeed([letter(0), bad, letter(2), replace(bad, attempt=2), letter(3)])
+    feed.outcomes_of_attempts = True
+
+    async def main() -> None:
+        async with SmtpServer({"RCPT": [None, Do.CLOSE, None, Do.CLOSE, None]}) as server:
+            await carry(server, feed)
+            assert letters_in(server) == [f"reader{n}@example.net" for n in (0, 2, 3)]
+
+    asyncio.run(main())
+    first, second = feed.outcomes["job-1/1"], feed.outcomes["job-1/2"]
+    assert isinstance(first, Deferred)
+    assert (first.throttle, first.local, first.retry_after) == (True, True, 5.0)
+    assert second == Deferred("lost", "the connection was closed")
 
 
 def test_a_limit_that_is_lifted_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,7 @@ from sendonce.adapters.transports.smtp_replies import (
     read_features,
     tidy,
     trouble,
+    untouched,
 )
 from sendonce.adapters.transports.smtp_wrong_port import protocol_at
 from sendonce.domain.outcomes import Deferred
@@ -40,6 +41,8 @@ from sendonce.ports import Feed
 # of the kernel for the quarter of an hour that Linux allows by default.
 TCP_USER_TIMEOUT_MS = 30_000
 
+
+NEWS_STAY_NEW = 5.0
 
 # A server that has not greeted for so long may be waiting for TLS or for another protocol: ask it. Not on
 # port 25: nobody expects TLS there, and some servers block a client that speaks before the greeting.
@@ -212,10 +215,13 @@ class _Lane:
         return session
 
     async def _tell(self, failure: Deferred) -> None:
-        """Rest the transport: the engine learns of trouble from the outcome of a letter."""
+        """Rest the transport: the engine learns of trouble from the outcome of a letter. By the time there is
+        one, the trouble may be over."""
+        clock = asyncio.get_running_loop().time
+        began = clock()
         parcel = await self._feed.take()
         if parcel is not None:
-            self._feed.settle(parcel, failure)
+            self._feed.settle(parcel, failure if clock() - began < NEWS_STAY_NEW else untouched(failure))
 
     async def _serve(self, session: SmtpSession) -> None:
         """Carry letters until the session ends or is worn out."""
@@ -224,9 +230,9 @@ class _Lane:
             while session.usable and (parcel := await self._next()) is not None:
                 await session.carry(parcel)
         finally:
-            self._connected = False
             self._slots.closed()
             await _part(session)
+            self._connected = False
         if session.unwelcome:
             await asyncio.sleep(self._slots.refused())
         if session.untold is not None:

@@ -27,7 +27,7 @@ LETTERS_STAND_FOR = 600.0
 # before is not believed at once.
 FIRST_PAUSE = 0.1
 REFUSALS_BELIEVED = 5
-_SUSPECTS = 10_000
+_MOST_SUSPECTS = 10_000
 
 
 class Habits:
@@ -70,13 +70,19 @@ class Habits:
         accepted between is the server's: the transport rests. A letter that meets it again after others
         were accepted pays with a try.
         """
-        before = self._suspects.pop(job_id, None)
-        self._suspects[job_id] = self.accepted
-        if len(self._suspects) > _SUSPECTS:
-            self._suspects.popitem(last=False)
+        before = self._suspects.get(job_id)
+        self.suspects(job_id)
         if before is not None and self.accepted > before:
             return Deferred(trouble.code, trouble.reason)
         return trouble if self.again() else replace(trouble, local=True)
+
+    def suspects(self, job_id: str) -> bool:
+        """Remember that a letter met trouble; whether it had before."""
+        known = self._suspects.pop(job_id, None) is not None
+        self._suspects[job_id] = self.accepted
+        if len(self._suspects) > _MOST_SUSPECTS:
+            self._suspects.popitem(last=False)
+        return known
 
     def again(self) -> bool:
         """Note a trouble; True when nothing was accepted since the one before, or ever."""

@@ -476,11 +476,19 @@ class SmtpSession(asyncio.Protocol):
     def _loss(self, cause: Deferred) -> Deferred:
         if self._on_wire:
             self.untold = cause if self._habits.again() else None
-        elif self._current is not None and not self._unproven:
-            return self._habits.weigh(self._current.job_id, cause)
-        elif self._current is not None:
+        elif self._current is not None and self._unproven:
             return untouched(cause)  # the connection had died while it was idle
+        elif self._current is not None:
+            return self._loss_of(self._current.job_id, cause)
         return cause
+
+    def _loss_of(self, job_id: str, cause: Deferred) -> Deferred:
+        """A letter whose MAIL got no answer where others were taken was cut off with its connection: once."""
+        cut_off = self._accepted and self._expected and self._expected[0] in (self._on_reset, self._on_mail)
+        if cut_off and not self._habits.suspects(job_id):
+            self._habits.cut_off(self._letters - 1, self._loop.time())
+            return untouched(cause)
+        return self._habits.weigh(job_id, cause)
 
     def _crash(self, exc: Exception) -> None:
         """The feed failed. The journal has what is on the wire; the lane raises."""
