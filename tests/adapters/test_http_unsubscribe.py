@@ -189,7 +189,7 @@ def test_a_test_letter_only_rehearses(cautious: HttpStage) -> None:
 
 
 def test_the_page_names_the_sender(sqlite_url: str) -> None:
-    """LIST_NAME, else the letter's From name, else the domain of the From address; as text, never markup."""
+    """LIST_NAME, else the letter's From name, else the sender's, else its domain; as text, never markup."""
     sender = {"SMTP_HOST": "127.0.0.1", "SMTP_FROM_EMAIL": "news@bakery.example"}
     with serving(sqlite_url, sender) as service:
         plain = service.planned_job()
@@ -200,6 +200,8 @@ def test_the_page_names_the_sender(sqlite_url: str) -> None:
         service.stage.plan(named)
         (job,) = service.store.jobs.list(mailout_id=named)
         assert "Ann &lt;b&gt;Lee&lt;/b&gt;" in service.ask("GET", _link(job)).text
+    with serving(sqlite_url, {**sender, "SMTP_FROM_EMAIL": "Bread & Co <news@bakery.example>"}) as service:
+        assert "<strong>Bread &amp; Co</strong>" in service.ask("GET", _link(plain)).text
     with serving(sqlite_url, {**sender, "LIST_NAME": "The Bakery"}) as service:
         page = service.ask("HEAD", _link(job))
         assert page.status == 200
