@@ -24,6 +24,8 @@ from sendonce.errors import BadInput, BadSetting, NotFound, Unavailable
 from sendonce.settings import NOWHERE, Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sendonce.adapters.aws.credentials import CredentialSource
     from sendonce.adapters.events.sns import SnsVerifier
     from sendonce.adapters.notion.client import NotionClient
@@ -33,8 +35,9 @@ if TYPE_CHECKING:
     from sendonce.adapters.stores.sql import SqlStore
     from sendonce.adapters.wire_journal import StateDirectory
     from sendonce.domain.addresses import Address
+    from sendonce.domain.previews import Preview
     from sendonce.flows.work import Chore, Worker
-    from sendonce.ports import Meter, Store, Transport
+    from sendonce.ports import LetterSource, Meter, Store, Transport
 
 
 # Signed the letters of a maildir before the ledger kept secrets of its own.
@@ -330,6 +333,19 @@ def notion_letters(settings: Settings, store: Store, client: NotionClient) -> No
     table, names = settings.notion_letters_id, notion_names(settings)[0]
     zone = time_zone(settings)
     return NotionLetters(client, store.assets, settings.app_base_url, table, names, zone)
+
+
+def write_preview(settings: Settings, mailout_id: str, preview: Preview) -> Path:
+    from sendonce.adapters.preview_page import write_preview
+
+    return write_preview(settings.state_dir / "previews", mailout_id, preview)
+
+
+def letter_sources(settings: Settings, store: Store) -> Mapping[str, LetterSource]:
+    """Where letters that are not in a file are read."""
+    if not settings.notion_token:
+        return {}
+    return {"notion": notion_letters(settings, store, notion_client(settings))}
 
 
 def make_notion_chores(settings: Settings, store: Store) -> list[Chore]:

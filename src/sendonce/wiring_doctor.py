@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -36,7 +36,7 @@ from sendonce.settings import DECLARED, Settings
 if TYPE_CHECKING:
     from sendonce.adapters.doctor.ses_reader import SesReader
     from sendonce.domain.letters import MessageSettings
-    from sendonce.ports import LetterSource, Store
+    from sendonce.ports import Store
 
 
 async def run_doctor(settings: Settings, mailout_id: str | None = None) -> list[Check]:
@@ -77,7 +77,7 @@ def _probes(settings: Settings, door: StoreDoor, mailout_id: str | None) -> Sequ
         LetterProbe(
             door,
             lambda: _tried_messages(settings),
-            lambda store: _letter_sources(settings, store),
+            lambda store: wiring.letter_sources(settings, store),
             mailout_id,
             leaves=leaves,
         ),
@@ -167,12 +167,6 @@ def _folders(settings: Settings) -> list[Path]:
     if file is not None:
         folders.append(file.parent)
     return [*folders, settings.maildir_path] if settings.transport == "maildir" else folders
-
-
-def _letter_sources(settings: Settings, store: Store) -> Mapping[str, LetterSource]:
-    if not settings.notion_token:
-        return {}
-    return {"notion": wiring.notion_letters(settings, store, wiring.notion_client(settings))}
 
 
 def _transport_probes(settings: Settings, door: StoreDoor, *, leaves: bool) -> list[Probe]:

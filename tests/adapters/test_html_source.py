@@ -226,3 +226,14 @@ def test_words_between_blocks_are_paragraphs() -> None:
         "three",
         "four",
     ]
+
+
+def test_styling_that_is_lost_is_told_once() -> None:
+    """Colours, fonts and widths are ours; what is kept of a style needs no word."""
+    text = (
+        '<title>x</title><style>p{color:red}</style><p style="color:#f00; font-weight:bold">a</p>'
+        '<table bgcolor="#eee"><tr><td width="50%">b</td></tr></table><font face="Arial">c</font>'
+    )
+    (warning,) = html_draft(text).warnings
+    assert "styling (colours, fonts, widths) is not kept. (4 times)" in warning
+    assert html_draft('<title>x</title><p style="font-weight:bold;">a <b>b</b></p>').warnings == ()

@@ -166,7 +166,8 @@ class Equation:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """``expires``: the address is Notion's own and dies within the hour, so a copy has to be made."""
+    """``expires``: readers cannot use the address, so a copy has to be made: it is Notion's own and dies
+    within the hour, or it is a file on the author's disk."""
 
     url: Url
     alt: str = ""

@@ -56,6 +56,13 @@ def picture_url(source: str) -> Url | None:
     return url if url and url.lower().startswith("http") else None
 
 
+def is_local(source: str) -> bool:
+    """Whether it can only be a file beside the letter: no scheme, no site, no root, no variable."""
+    bare = source.strip()
+    elsewhere = bare.startswith(("/", "\\", "#", "?")) or "{{" in bare or _CONTROL.search(bare) is not None
+    return bool(bare) and not elsewhere and _SCHEME.match(bare) is None
+
+
 def _web(source: str) -> Url | None:
     url = _encoded(source)
     if url is None:

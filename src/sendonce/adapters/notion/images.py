@@ -51,6 +51,11 @@ def copy_image(
         content = fetch(url, rules, resolve=resolve, tls=tls)
     except FetchRefused as exc:
         return ImageCopy(None, (f"The image {name} is left out: {exc}.",))
+    return checked_image(content, name)
+
+
+def checked_image(content: bytes, name: str) -> ImageCopy:
+    """A picture that letters may carry, if it is one; ``name`` is for its author."""
     picture = recognise(content)
     if picture is None:
         reason = "it is not a PNG, JPEG, GIF or WebP picture. Put one of these instead."

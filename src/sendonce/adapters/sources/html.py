@@ -66,6 +66,8 @@ _UNDERLINE, _STRIKE, _CODE = {"u", "ins"}, {"s", "del", "strike"}, {"code", "kbd
 _INLINE = _BOLD | _ITALIC | _UNDERLINE | _STRIKE | _CODE
 _INLINE |= {"a", "abbr", "acronym", "bdi", "bdo", "big", "cite", "data", "dfn", "font", "label", "mark"}
 _INLINE |= {"nobr", "picture", "q", "small", "source", "span", "sub", "sup", "time", "var", "wbr"}
+_LOOKS = {"bgcolor", "background", "color", "face"}
+_KEPT_RULES = {"font-weight", "font-style", "text-decoration", "display", "visibility"}
 _MARKS = {"a": Marks.LETTERS, "A": Marks.LETTERS, "i": Marks.ROMAN, "I": Marks.ROMAN}
 
 
@@ -174,6 +176,8 @@ class _Reader:
 
     def _element(self, flow: _Flow, node: Node, style: Span, depth: int) -> None:
         tag = node.tag
+        if tag == "style" or _LOOKS & node.attributes.keys() or _styled(node):
+            self._warn(node, "the file's own styling (colours, fonts, widths) is not kept.")
         if tag in _SILENT:
             return
         if tag in _DROPPED or _is_hidden(node):
@@ -338,6 +342,12 @@ _NESTING: dict[str, _Handler] = {
     "dd": _Reader._definition,
     "table": _Reader._table,
 }
+
+
+def _styled(node: Node) -> bool:
+    """Whether its style says more than what is kept of it: bold, italic, struck out, hidden."""
+    rules = (rule.partition(":") for rule in node.attributes.get("style", "").lower().split(";"))
+    return any(value.strip() and name.strip() not in _KEPT_RULES for name, _, value in rules)
 
 
 def _is_hidden(node: Node) -> bool:

@@ -36,7 +36,7 @@ from sendonce.domain.blocks import (
     whole_variables,
 )
 from sendonce.domain.letters import Letter
-from sendonce.domain.links import Url, link_url, picture_url
+from sendonce.domain.links import Url, is_local, link_url, picture_url
 from sendonce.domain.rendering import compose
 from sendonce.domain.templates import Template
 from sendonce.errors import BadInput
@@ -52,14 +52,17 @@ def read_markdown(text: str) -> Letter:
     return compose(markdown_draft(text)).letter
 
 
-def markdown_draft(text: str) -> Draft:
-    """The letter as a tree. Raises BadInput, with the line, for what is missing or malformed."""
+def markdown_draft(text: str, *, local: bool = False) -> Draft:
+    """The letter as a tree. Raises BadInput, with the line, for what is missing or malformed.
+
+    With ``local`` pictures may lie beside the file; whoever asks so has to host them.
+    """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     text = with_plain_quotes(text)
     Template.parse(text)  # complains about a stray {{ with its line in the file
     variables = HiddenVariables(text)
     matter = split_front_matter(variables.hidden)
-    reader = _Reader(variables, matter.lines)
+    reader = _Reader(variables, matter.lines, local=local)
     blocks = reader.blocks(_parsed(matter.body).children)
     from_name = matter.from_name
     return Draft(
@@ -85,8 +88,9 @@ def _parsed(body: str) -> SyntaxTreeNode:
 class _Reader:
     """Turns nodes of Markdown into blocks, and keeps the line it is at for what it has to say."""
 
-    def __init__(self, variables: HiddenVariables, lines_above: int) -> None:
+    def __init__(self, variables: HiddenVariables, lines_above: int, *, local: bool) -> None:
         self._restore = variables.restore
+        self._local = local
         self._lines_above = lines_above
         self._line = lines_above + 1
         self.warnings: list[str] = []
@@ -176,6 +180,8 @@ class _Reader:
     def _image(self, node: SyntaxTreeNode, style: Span) -> list[Span | Image]:
         source = self._restore(str(node.attrs["src"]))
         alt = seen(self._restore(node.content))
+        if self._local and is_local(source):
+            return [Image(Url(source), alt, link=style.link, expires=True)]
         url = self._checked(picture_url, source)
         if url is None:
             self._warn(f"the picture {source!r} was left out: a picture's address begins with https://.")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sendonce.domain.blocks import Block, Draft, Image, files, plain, walk
 from sendonce.domain.letters import Letter, language_of
+from sendonce.domain.links import is_local
 from sendonce.domain.rendering.hosting import Hosted, Hosting
 from sendonce.domain.rendering.html import html_document
 from sendonce.domain.rendering.text import text_document
@@ -79,7 +80,7 @@ def _file_warnings(blocks: Sequence[Block], hosting: Hosting) -> list[str]:
             or plain(file.caption)
             or file.url.partition("?")[0]
         )
-        if hosting.place(file) is None:
+        if hosting.place(file) is None and not is_local(file.url):
             warnings.append(f"“{name}” was left out: its address dies within the hour and no copy was made.")
     for block in walk(blocks):
         if isinstance(block, Image) and block.url not in hosting and _undrawn(block.url):

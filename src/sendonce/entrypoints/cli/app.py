@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from sendonce.entrypoints.cli import (
     database,
@@ -28,8 +30,23 @@ from sendonce.entrypoints.cli import (
 from sendonce.entrypoints.cli.output import say_error
 from sendonce.errors import SendonceError
 
+_NO_EDGE = 1000
+
+
+class WholeHelp(TyperGroup):
+    """Lists the commands with all that is said of them; click cuts it at the edge of the screen."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        commands = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        rows = [(name, it.get_short_help_str(_NO_EDGE)) for name, it in commands if it and not it.hidden]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
 app = typer.Typer(
     name="sendonce",
+    cls=WholeHelp,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     help="Sends each letter to each recipient once, and can prove it.",
     no_args_is_help=True,
     add_completion=False,
@@ -47,7 +64,7 @@ for group in (
     database.group,
     notion.group,
 ):
-    app.add_typer(group)
+    app.add_typer(group, cls=WholeHelp)
 for command in (
     demo.demo,
     doctor.doctor,
@@ -60,10 +77,20 @@ for command in (
     app.command()(command)
 app.command()(people.erase)
 app.command()(people.show)
-for of_mailout in (letters.create, reports.report):
+for of_mailout in (letters.create, letters.update, letters.preview, letters.delete, reports.report):
     mailouts.group.command()(of_mailout)
 app.command()(service.settings)
 app.command()(service.version)
+
+
+@app.callback()
+def sendonce(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=service.print_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Sends each letter to each recipient once, and can prove it."""
 
 
 def main() -> None:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+from sendonce.domain.ids import is_prefix
 from sendonce.domain.mailouts import Mailout
 from sendonce.domain.subscribers import DEFAULT_TENANT
-from sendonce.errors import NotFound
+from sendonce.errors import BadInput, NotFound
 from sendonce.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from sendonce.adapters.stores.sql import SqlStore
+
+
+_SHOWN = 5
 
 
 def ready_settings(*, quiet: bool = False) -> Settings:
@@ -67,12 +71,24 @@ def time_zone(settings: Settings) -> ZoneInfo:
 
 
 def find_mailout(store: SqlStore, mailout_id: str) -> Mailout:
-    """By its id, or by the link or id of its page in Notion."""
+    """By its id or the beginning of it, or by the link or id of its page in Notion."""
     from sendonce.adapters.notion.ids import looks_like_page, page_id
 
     mailout = store.mailouts.get(mailout_id)
     if mailout is None and looks_like_page(mailout_id):
         mailout = store.mailouts.of_page(DEFAULT_TENANT, "notion", page_id(mailout_id))
     if mailout is None:
+        mailout = store.mailouts.get(whole_id("mailout", mailout_id, store.mailouts.with_prefix))
+    if mailout is None:
         raise NotFound(f"There is no mailout {mailout_id}: 'sendonce mailout list' shows what there is.")
     return mailout
+
+
+def whole_id(noun: str, beginning: str, look: Callable[[str, int], Sequence[str]]) -> str:
+    """The one id that begins so; the text itself where there is none. Raises BadInput for several."""
+    found = look(beginning.lower(), _SHOWN + 1) if is_prefix(beginning.lower()) else []
+    if len(found) > 1:
+        shown = "\n".join(f"  {each}" for each in found[:_SHOWN])
+        more = "\n  …" if len(found) > _SHOWN else ""
+        raise BadInput(f"Several {noun}s begin with {beginning}: write more of it.\n{shown}{more}")
+    return found[0] if found else beginning

@@ -13,7 +13,7 @@ import typer
 from sendonce.domain.checks import count_of
 from sendonce.domain.doubts import Weighed
 from sendonce.domain.jobs import Job, JobState
-from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings
+from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings, whole_id
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
 from sendonce.errors import BadInput, NotFound, Refused
 from sendonce.flows.resolve_doubts import weigh_doubts
@@ -157,7 +157,7 @@ def _known(store: SqlStore, job_ids: Sequence[str] | None) -> list[Job]:
     """Raises NotFound before anything is changed."""
     found = []
     for job_id in job_ids or []:
-        job = store.jobs.get(job_id)
+        job = store.jobs.get(whole_id("job", job_id, store.jobs.with_prefix))
         if job is None:
             raise NotFound(f"There is no job {job_id[:100]!r}: 'sendonce jobs list' shows what there is.")
         found.append(job)

@@ -1,25 +1,32 @@
-"""sendonce mailout create …: letters become mailouts."""
+"""sendonce mailout create, update, preview, delete: what happens to a letter before it is sent."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from sendonce.domain.mailouts import NewMailout
-from sendonce.domain.moments import read_moment
+from sendonce.domain.mailouts import Mailout, NewMailout
+from sendonce.domain.moments import read_moment, shown_moment
 from sendonce.domain.subscribers import DEFAULT_TENANT
-from sendonce.entrypoints.cli.context import opened_store, ready_settings, time_zone
+from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings, time_zone
 from sendonce.entrypoints.cli.mailout_status import next_step, status_words
+from sendonce.entrypoints.cli.mailouts import MailoutId
 from sendonce.entrypoints.cli.output import JsonFlag, print_json, say
+from sendonce.entrypoints.cli.questions import YesFlag, confirm, may_ask, people
 from sendonce.entrypoints.views import mailout_view
 from sendonce.errors import BadInput, Refused, Unsendable
 
 if TYPE_CHECKING:
+    from sendonce.adapters.notion.images import StoredImage
+    from sendonce.adapters.stores.sql import SqlStore
     from sendonce.settings import Settings
+
+LetterFile = Annotated[Path, typer.Argument(help="Markdown or HTML; 'subject: …' in front.")]
 
 
 def create(
@@ -32,12 +39,78 @@ def create(
     settings = ready_settings()
     if (file is None) == (not notion):
         raise BadInput("Name a file, or a page with --notion.")
-    new = _from_file(settings, file) if file is not None else _from_page(settings, notion)
+    read = _from_file(settings, file) if file is not None else _from_page(settings, notion)
     with opened_store(settings, make=True) as store:
+        new = _with_twins(store, settings, _with_pictures(store, read))
         mailout = store.mailouts.create(DEFAULT_TENANT, replace(new, draft=draft))
-        shown = mailout_view(mailout, store.jobs.books(mailout.id))
+        _print_letter(store, mailout, new, json)
+
+
+def update(mailout_id: MailoutId, file: LetterFile, json: JsonFlag = False) -> None:
+    """Give a mailout that is not sent yet another letter, a mended one. Its id and its time stay."""
+    settings = ready_settings()
+    with opened_store(settings) as store:
+        mailout = find_mailout(store, mailout_id)
+        if mailout.source_id is not None:
+            raise Refused(
+                "This mailout is written on a page of Notion: mend it there. It is read when it starts."
+            )
+        new = _with_twins(store, settings, _with_pictures(store, _from_file(settings, file)))
+        if not store.mailouts.replace_letter(mailout.id, new):
+            raise _too_late(store, mailout.id, "a letter that has been sent cannot be changed")
+        _print_letter(store, find_mailout(store, mailout.id), new, json)
+
+
+def delete(mailout_id: MailoutId, yes: YesFlag = False, json: JsonFlag = False) -> None:
+    """Delete a mailout that is not sent yet: a draft or a ready one."""
+    settings = ready_settings()
+    with opened_store(settings) as store:
+        mailout = find_mailout(store, mailout_id)
+        if may_ask(yes=yes, json=json):
+            confirm(f"Delete «{mailout.name}»?", otherwise="Nothing was deleted.")
+        if not store.mailouts.delete(mailout.id):
+            raise _too_late(store, mailout.id, "what was sent stays in the books. 'mailout cancel' ends it")
+    if json:
+        print_json({"id": mailout.id, "status": "deleted"})
+    else:
+        say(f"Deleted mailout {mailout.id} «{mailout.name}».")
+
+
+def preview(
+    mailout_id: MailoutId,
+    email: Annotated[str, typer.Option("--as", help="As this subscriber would get it.")] = "",
+    open_it: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Write the letter as a reader gets it, headers and both parts, to an HTML file. Sends nothing."""
+    from sendonce import wiring
+    from sendonce.flows.preview_mailout import preview_mailout
+
+    settings = ready_settings()
+    with opened_store(settings) as store:
+        mailout = find_mailout(store, mailout_id)
+        letters = wiring.sample_message_settings(settings)
+        shown = preview_mailout(
+            store, letters, wiring.letter_sources(settings, store), mailout, email or None
+        )
+    path = wiring.write_preview(settings, mailout.id, shown)
+    if json:
+        print_json({"id": mailout.id, "as": shown.recipient, "subject": shown.subject, "file": str(path)})
+    else:
+        say(f"«{shown.subject}» as {shown.recipient} would get it: {path}")
+    if open_it:
+        typer.launch(path.as_uri())
+
+
+def _too_late(store: SqlStore, mailout_id: str, why: str) -> Refused:
+    mailout = find_mailout(store, mailout_id)
+    return Refused(f"Mailout {mailout.id} is {status_words(mailout)}: {why}.")
+
+
+def _print_letter(store: SqlStore, mailout: Mailout, new: NewMailout, json: bool) -> None:
     subject = new.letter.subject if new.letter else None
     if json:
+        shown = mailout_view(mailout, store.jobs.books(mailout.id))
         print_json({**shown, "subject": subject, "warnings": new.warnings})
         return
     say(f"Mailout {mailout.id} is {status_words(mailout)}: «{subject or mailout.name}».")
@@ -46,24 +119,58 @@ def create(
     say(next_step(mailout))
 
 
-def _from_file(settings: Settings, file: Path) -> NewMailout:
+def _with_twins(store: SqlStore, settings: Settings, new: NewMailout) -> NewMailout:
+    """The same words went out before: its author may have forgotten."""
+    twins = store.mailouts.twins(DEFAULT_TENANT, new.letter) if new.letter else []
+    if not twins or twins[0].started_at is None:
+        return new
+    latest = twins[0]
+    when = shown_moment(twins[0].started_at, time_zone(settings))
+    count = store.jobs.books(latest.id).sent
+    said = (
+        f"This letter went out already: mailout {latest.id}, {when}, to {people(count)}. To write to the "
+        f"others only: sendonce mailout send ID --except-recipients-of {latest.id}"
+    )
+    return replace(new, warnings=(*new.warnings, said))
+
+
+def _with_pictures(store: SqlStore, read: ReadLetter) -> NewMailout:
+    for picture in read.pictures:
+        store.assets.put(picture.sha256, picture.content_type, picture.content)
+    return read.new
+
+
+class ReadLetter(NamedTuple):
+    """A letter from outside, and the pictures that lay beside it."""
+
+    new: NewMailout
+    pictures: Sequence[StoredImage] = ()
+
+
+def _from_file(settings: Settings, file: Path) -> ReadLetter:
     """Raises Unsendable at once for a letter that could never be sent."""
     from sendonce import wiring
     from sendonce.adapters.sources.html import html_draft
+    from sendonce.adapters.sources.local_pictures import local_pictures
     from sendonce.adapters.sources.markdown import markdown_draft
     from sendonce.domain.rendering import compose
     from sendonce.flows.preflight import advise, check_letter
 
-    read = html_draft if file.suffix.lower() in (".html", ".htm") else markdown_draft
-    draft = read(_read_text(file))
-    composed = compose(draft)
+    draft = html_draft(_read_text(file)) if _is_html(file) else markdown_draft(_read_text(file), local=True)
+    beside = local_pictures(file.parent, draft.blocks, settings.app_base_url)
+    composed = compose(draft, beside.hosted)
     try:
         check_letter(composed.letter, wiring.sample_message_settings(settings), "new")
     except BadInput as exc:
         raise Unsendable(f"{file} cannot be sent as it is: {exc}") from exc
-    warnings = [*composed.warnings, *advise(composed.letter)]
+    warnings = [*composed.warnings, *beside.warnings, *advise(composed.letter)]
     send_at = _wished_time(settings, draft.send_at, warnings) if draft.send_at else None
-    return NewMailout(file.name, "file", composed.letter, warnings=tuple(warnings), send_at=send_at)
+    new = NewMailout(file.name, "file", composed.letter, warnings=tuple(warnings), send_at=send_at)
+    return ReadLetter(new, beside.pictures)
+
+
+def _is_html(file: Path) -> bool:
+    return file.suffix.lower() in (".html", ".htm")
 
 
 def _wished_time(settings: Settings, text: str, warnings: list[str]) -> datetime:
@@ -78,13 +185,13 @@ def _wished_time(settings: Settings, text: str, warnings: list[str]) -> datetime
     return written.at
 
 
-def _from_page(settings: Settings, page: str) -> NewMailout:
+def _from_page(settings: Settings, page: str) -> ReadLetter:
     """The page is read when the mailout starts; here it is only seen to be there."""
     from sendonce import wiring
     from sendonce.adapters.notion.pages import read_letter
 
     found = read_letter(wiring.notion_client(settings), page, wiring.notion_names(settings)[0])
-    return NewMailout(found.title or found.subject, "notion", None, source_id=found.id)
+    return ReadLetter(NewMailout(found.title or found.subject, "notion", None, source_id=found.id))
 
 
 def _read_text(file: Path) -> str:

@@ -28,7 +28,9 @@ def next_step(mailout: Mailout) -> str:
     if mailout.status == MailoutStatus.DRAFT:
         return f"When it is to be sent, make it ready: sendonce mailout ready {mailout.id}"
     if mailout.status == MailoutStatus.READY:
-        return f"Send it: sendonce mailout send {mailout.id}"
+        return (
+            f"Look at it: sendonce mailout preview {mailout.id}\nSend it: sendonce mailout send {mailout.id}"
+        )
     if mailout.status == MailoutStatus.SENDING:
         return f"It was started before. See how it goes: sendonce mailout status {mailout.id}"
     return f"It is over and is not sent again. See what became of it: sendonce mailout report {mailout.id}"
@@ -42,6 +44,8 @@ def status_words(mailout: Mailout) -> str:
             MailoutStatus.FAILED: "cancelled (nothing was sent)",
         }
         return ended.get(mailout.status, f"{mailout.status}, being cancelled")
+    if mailout.scheduled:
+        return f"{mailout.status}, scheduled"
     return f"{mailout.status}, paused" if mailout.paused else str(mailout.status)
 
 
@@ -94,6 +98,13 @@ def fail_unless_sent(settings: Settings, store: SqlStore, mailout_id: str) -> No
     if mailout.status == MailoutStatus.SENDING:
         _refuse_if_held(settings, store, mailout_id)
         raise Unavailable(f"Interrupted. To go on where it stopped: sendonce mailout send {mailout_id}")
+    doubts = store.jobs.books(mailout_id).in_doubt
+    if doubts:
+        raise SendonceError(
+            f"In doubt: {doubts}. The provider may or may not have taken these letters. "
+            "A worker settles what events decide; the rest waits for you: "
+            f"sendonce jobs in-doubt --mailout {mailout_id}"
+        )
 
 
 def _refuse_if_held(settings: Settings, store: SqlStore, mailout_id: str) -> None:

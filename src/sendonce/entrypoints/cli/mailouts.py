@@ -12,7 +12,15 @@ from sendonce.domain.mailouts import RESTORED, Mailout, MailoutStatus
 from sendonce.domain.moments import read_moment, shown_moment
 from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings, time_zone
 from sendonce.entrypoints.cli.mailout_status import fail_unless_sent, next_step, print_status, status_words
-from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say, say_error
+from sendonce.entrypoints.cli.output import (
+    JsonFlag,
+    as_dict,
+    print_json,
+    print_table,
+    say,
+    say_error,
+    short_ids,
+)
 from sendonce.entrypoints.cli.questions import YesFlag, confirm, may_ask, people
 from sendonce.errors import BadInput, Refused, SenderRefused
 
@@ -49,6 +57,10 @@ def send(
     mailout_id: MailoutId,
     at: Annotated[str, typer.Option("--at", help="Start it then: '2026-12-01 09:00' by APP_TIMEZONE.")] = "",
     now: Annotated[bool, typer.Option("--now", help="Start it now, whatever time its letter names.")] = False,
+    except_of: Annotated[
+        list[str] | None,
+        typer.Option("--except-recipients-of", help="Leave out whom this mailout went to. Repeatable."),
+    ] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Only start it; a worker carries it out.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Do all the checks and send nothing.")] = False,
     force: ForceFlag = False,
@@ -74,10 +86,11 @@ def send(
             send_at=_moment(settings, at) if at else None,
             at_once=now,
             force=force,
+            except_of=tuple(find_mailout(store, old).id for old in except_of) if except_of else None,
         )
         if not (detach or dry_run or at):
             wiring.require_for_work(settings, store)
-        if mailout.status != MailoutStatus.SENDING or detach or dry_run or at:
+        if mailout.status != MailoutStatus.SENDING or detach or dry_run or at or except_of:
             report = _start(settings, store, order, ask=may_ask(yes=yes, json=json))
             if dry_run:
                 _print_dry_run(report, json)
@@ -169,7 +182,8 @@ def list_(json: JsonFlag = False) -> None:
     if json:
         print_json([as_dict(mailout) for mailout in mailouts])
         return
-    rows = [(m.id, m.name, status_words(m), m.created_at, m.sent_at) for m in mailouts]
+    ids = short_ids([m.id for m in mailouts])
+    rows = [(ids[m.id], m.name, status_words(m), m.created_at, m.sent_at) for m in mailouts]
     print_table("Mailouts", ["id", "letter", "status", "created", "sent"], rows)
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 _NO_EDGE = 100_000
+_SHORT_ID = 13
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -65,3 +66,13 @@ def _cell(value: Any) -> str:
         return value.strftime("%Y-%m-%d %H:%M:%S")
     # Names come from outside: a control character must not reach the terminal.
     return "".join(c if c.isprintable() else "�" for c in str(value))
+
+
+def short_ids(ids: Sequence[str]) -> dict[str, str]:
+    """Each id with a beginning that tells it from the others: on a screen only, a pipe gets them whole."""
+    if not sys.stdout.isatty():
+        return {each: each for each in ids}
+    length = _SHORT_ID
+    while len({each[:length] for each in ids}) < len(set(ids)):
+        length += 1
+    return {each: each[:length].rstrip("-") for each in ids}

@@ -66,3 +66,10 @@ def version(json: JsonFlag = False) -> None:
         print_json({"version": __version__})
     else:
         say(f"sendonce {__version__}")
+
+
+def print_version(asked: bool) -> None:
+    """--version, as every program has it."""
+    if asked:
+        say(f"sendonce {__version__}")
+        raise typer.Exit

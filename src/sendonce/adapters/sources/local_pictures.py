@@ -1,0 +1,56 @@
+"""Pictures that lie beside a letter's file: they are taken along, and served by us.
+
+Only files in the letter's own folder and below it: a letter from a stranger must not publish what else
+lies on this disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from sendonce.adapters.notion.images import MOST_BYTES, ImageCopy, StoredImage, checked_image
+from sendonce.domain.blocks import Block, Image, files
+from sendonce.domain.links import is_local
+from sendonce.domain.rendering.hosting import Hosted
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPictures:
+    """``hosted`` tells the letter where each will be; ``pictures`` are to be kept there."""
+
+    hosted: dict[str, Hosted]
+    pictures: Sequence[StoredImage]
+    warnings: Sequence[str]
+
+
+def local_pictures(folder: Path, blocks: Sequence[Block], base_url: str) -> LocalPictures:
+    hosted: dict[str, Hosted] = {}
+    pictures: list[StoredImage] = []
+    warnings: list[str] = []
+    images = [file.url for file in files(blocks) if isinstance(file, Image)]
+    for name in dict.fromkeys(filter(is_local, images)):
+        copy = _read(folder, name)
+        warnings += copy.warnings
+        if copy.image is not None:
+            pictures.append(copy.image)
+            address = f"{base_url.rstrip('/')}/assets/{copy.image.sha256}"
+            hosted[name] = Hosted(address, copy.image.width)
+    return LocalPictures(hosted, pictures, warnings)
+
+
+def _read(folder: Path, name: str) -> ImageCopy:
+    shown = repr(name[:80])
+    try:
+        file = (folder / unquote(name)).resolve(strict=True)
+        if not file.is_relative_to(folder.resolve()) or not file.is_file():
+            return ImageCopy(None, (f"The picture {shown} is left out: it is not in the letter's folder.",))
+        if file.stat().st_size > MOST_BYTES:
+            return ImageCopy(None, (f"The picture {shown} is left out: it has more than 5 MB.",))
+        content = file.read_bytes()
+    except (OSError, ValueError) as exc:
+        why = getattr(exc, "strerror", None) or "its name cannot be a file's"
+        return ImageCopy(None, (f"The picture {shown} is left out: {why}.",))
+    return checked_image(content, shown)
