@@ -122,7 +122,7 @@ class Settings:
         "The language of footers and of the unsubscribe page.", "ru", otherwise="that of the letter")
     list_name: str = setting("mailouts", kinds.text, "",
         "What your readers know your letters by; the unsubscribe page names it.", "The Bakery",
-        otherwise="the letter's From name, or the domain of the From address")
+        otherwise="the From name, or the domain of the From address")
     test_emails: tuple[str, ...] = setting("mailouts", kinds.several(kinds.email), (),
         "Who gets a mailout in test mode. Your own addresses.", "me@example.com,colleague@example.com")
     unsubscribe_secret: str = secret("mailouts",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sendonce.adapters.sources import fingerprints
+from sendonce.adapters.sources import csv_records, fingerprints, subscribers_csv
 from sendonce.adapters.sources.fingerprints import Fingerprints
 from sendonce.adapters.sources.subscribers_csv import read_subscribers
 from sendonce.adapters.stores.sql.import_batches import ROWS_OF_STATEMENT
@@ -111,6 +111,27 @@ def test_a_list_longer_than_a_statement(shared_store: Store, tmp_path: Path) -> 
     second, _ = run(shared_store, path)
     assert (second.counts, second.duplicates) == (ImportCounts(unchanged=count), 50)
     assert shared_store.subscribers.count(DEFAULT_TENANT) == {"active": count}
+
+
+def test_a_line_far_below_can_still_say_no(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two lines in different chunks the one that denies wins, while each line is counted once."""
+    monkeypatch.setattr(csv_records, "_BLOCK", 40)
+    monkeypatch.setattr(subscribers_csv, "CHUNK", 1)
+    lines = [
+        "ann@example.com,active",
+        *(f"p{n}@example.com,active" for n in range(9)),
+        "ann@example.com,unsubscribed",
+    ]
+    path = tmp_path / "list.csv"
+    path.write_text("\n".join(["email,status", *lines, "p0@example.com,active"]) + "\n")
+    report, _ = run(store, path)
+    assert report.counts == ImportCounts(inserted=10, unsubscribed=1)
+    assert report.duplicates == 2
+    assert store.subscribers.count(DEFAULT_TENANT) == {"active": 9, "unsubscribed": 1}
+    again, _ = run(store, path)
+    assert again.counts == ImportCounts(unchanged=10)
 
 
 def test_odd_values_arrive_as_they_are(store: Store, tmp_path: Path) -> None:

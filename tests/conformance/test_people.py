@@ -19,7 +19,7 @@ from sendonce.domain.subscribers import (
 )
 from sendonce.domain.suppressions import EVERYBODY, NewSuppression, SuppressionReason
 from tests.conformance.backdoor import audit, pass_time
-from tests.conformance.stage import Stage, address, people
+from tests.conformance.stage import ACCEPTED, Stage, address, people
 
 R = SuppressionReason
 
@@ -220,6 +220,19 @@ def test_who_left_elsewhere_gets_no_more_letters_from_here(stage: Stage) -> None
     assert [job.recipient for job in stage.claim().claimed] == [address(2).text]
     again = stage.store.subscribers.import_people(DEFAULT_TENANT, told)
     assert again == ImportCounts(unchanged=3, unsubscribed=1, bounced=1)
+
+
+def test_only_opt_outs_by_letter_count_for_a_mailout(stage: Stage) -> None:
+    """Whoever left elsewhere, as a list tells later, did not leave because of this letter."""
+    mailout = stage.running(3)
+    for job in stage.claim().claimed:
+        stage.settle(job, ACCEPTED)
+    stage.store.suppressions.unsubscribe(stage.store.jobs.list(mailout_id=mailout)[0].id)
+    stage.store.subscribers.import_people(
+        DEFAULT_TENANT, columns([0, 1, 2], {0: R.UNSUBSCRIBED, 1: R.UNSUBSCRIBED})
+    )
+    stage.store.suppressions.add(DEFAULT_TENANT, address(2), R.UNSUBSCRIBED, "a file")
+    assert stage.store.jobs.count_unsubscribed(mailout) == 1
 
 
 def test_a_list_never_takes_anybody_up(stage: Stage) -> None:

@@ -56,6 +56,9 @@ class NewSuppression:
     note: str | None = None
 
 
+BY_LETTER = "job "
+"""The note of a suppression that a letter's link made begins so, and goes on with the job's id."""
+
 RECIPIENT = "the recipient"
 """Who undoes an unsubscription, in the audit log."""
 

@@ -42,6 +42,13 @@ _TOKEN = {
     "description": "The signed token of the link in a letter.",
     "schema": {"type": "string"},
 }
+_LANGUAGE = {
+    "name": "lang",
+    "in": "query",
+    "required": False,
+    "description": "The language of the page before, ru or en; anything else is ignored.",
+    "schema": {"type": "string"},
+}
 _BAD_LINK = {
     "404": _page("A bad link, whatever is wrong with it."),
     "429": _page("The same page, for a peer that shows bad links too often."),
@@ -81,13 +88,13 @@ _UNSUBSCRIBE = {
         "operationId": "openUnsubscribeLink",
         "summary": "Unsubscribe, and show a page with an undo button",
         "description": "With UNSUBSCRIBE_CONFIRM=true the page asks first. HEAD changes nothing.",
-        "parameters": [_TOKEN],
+        "parameters": [_TOKEN, _LANGUAGE],
         "responses": {"200": _page("Done, or the question.")} | _BAD_LINK,
     },
     "post": {
         "operationId": "unsubscribeInOneClick",
         "summary": "One-click unsubscribe of RFC 8058; idempotent",
-        "parameters": [_TOKEN],
+        "parameters": [_TOKEN, _LANGUAGE],
         "requestBody": _ONE_CLICK,
         "responses": _answers(_page("Unsubscribed."), 408, 413) | _BAD_LINK,
     },
@@ -96,8 +103,8 @@ _UNSUBSCRIBE = {
 _UNDO = {
     "post": {
         "operationId": "undoUnsubscribe",
-        "summary": "Take an unsubscription back; a bounce or a complaint stays",
-        "parameters": [_TOKEN],
+        "summary": "Take an unsubscription back, by the letter that made it and within an hour",
+        "parameters": [_TOKEN, _LANGUAGE],
         "requestBody": _ONE_CLICK,
         "responses": _answers(_page("Subscribed again, or why not."), 408, 413) | _BAD_LINK,
     }

@@ -10,7 +10,7 @@ from sendonce.adapters.stores.memory.state import JobRow, State
 from sendonce.domain.ids import prefix_range
 from sendonce.domain.jobs import Books, Job, JobState
 from sendonce.domain.reports import TROUBLES, RecipientOutcome
-from sendonce.domain.suppressions import SuppressionReason
+from sendonce.domain.suppressions import BY_LETTER, SuppressionReason
 
 
 class MemoryJobs:
@@ -40,6 +40,7 @@ class MemoryJobs:
             return sum(
                 s is not None
                 and s.reason == SuppressionReason.UNSUBSCRIBED
+                and (s.note or "").startswith(BY_LETTER)
                 and row.claimed_at is not None
                 and s.created_at >= row.claimed_at
                 for row, s in found

@@ -21,6 +21,7 @@ from sendonce.domain.subscribers import (
     addition_of,
 )
 from sendonce.domain.suppressions import (
+    BY_LETTER,
     EVERYBODY,
     GRAVITY,
     RECIPIENT,
@@ -241,7 +242,7 @@ class MemorySuppressions:
                 return None
             address = Address(job.recipient, job.recipient_key)
             reason = SuppressionReason.UNSUBSCRIBED
-            suppress(self._state, job.tenant_id, address, reason, f"job {job_id}", now, job_id)
+            suppress(self._state, job.tenant_id, address, reason, BY_LETTER + job_id, now, job_id)
             lower_status(self._state, job.tenant_id, job.recipient_key, SubscriberStatus.UNSUBSCRIBED, now)
             return job.recipient
 

@@ -14,6 +14,7 @@ from sendonce.adapters.stores.sql.rows import as_job, in_state
 from sendonce.domain.ids import prefix_range
 from sendonce.domain.jobs import Books, Job, JobState
 from sendonce.domain.reports import ERROR_STATES, TROUBLES, RecipientOutcome
+from sendonce.domain.suppressions import BY_LETTER
 
 JOBS = message_jobs.c
 EVENTS = delivery_events.c
@@ -104,6 +105,7 @@ class SqlJobs:
             .select_from(message_jobs.join(suppressions, own))
             .where(JOBS.mailout_id == mailout_id, JOBS.state == "sent")
             .where(s.reason == "unsubscribed", s.created_at >= JOBS.claimed_at)
+            .where(s.note.startswith(BY_LETTER))
         )
         with self._db.reading() as tx:
             return tx.execute(query).scalar_one()

@@ -16,6 +16,7 @@ from sendonce.adapters.stores.sql.rows import insert_audit, insert_for
 from sendonce.domain.addresses import Address, suppression_key
 from sendonce.domain.privacy import is_erased
 from sendonce.domain.suppressions import (
+    BY_LETTER,
     EVERYBODY,
     GRAVITY,
     RECIPIENT,
@@ -83,7 +84,7 @@ class SqlSuppressions:
             now = self._db.now(tx)
             reason = SuppressionReason.UNSUBSCRIBED
             address = None if is_erased(job.recipient) else job.recipient
-            suppress(tx, job.suppression_key, job.tenant_id, address, reason, f"job {job_id}", now, job_id)
+            suppress(tx, job.suppression_key, job.tenant_id, address, reason, BY_LETTER + job_id, now, job_id)
             mark_subscriber(tx, job.tenant_id, job.recipient_key, "unsubscribed", now)
             return str(job.recipient)
 
