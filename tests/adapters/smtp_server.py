@@ -55,7 +55,9 @@ class SmtpServer:
         most_sessions: int | None = None,
         letters_per_session: int | None = None,
         over_limit: Do = Do.TELL_AND_CLOSE,
+        recipients: Mapping[str, bytes] | None = None,
     ) -> None:
+        self.recipients = recipients or {}  # what RCPT gets for some of them
         self.over_limit = over_limit
         self.keeps_transaction = keeps_transaction  # after a letter that it refused at the dot, as mox does
         self.most_sessions = most_sessions  # any more are greeted with 421, as Postfix does
@@ -230,10 +232,13 @@ class _Session(asyncio.Protocol):
             self._sender = line
 
     def _rcpt(self, line: str) -> None:
+        wanted = line.partition("<")[2].partition(">")[0]
         if self._sender is None:
             self._answer("RCPT", b"503 5.5.1 need MAIL")
+        elif (words := self._server.recipients.get(wanted)) is not None:
+            self._say(words, b"")
         elif self._answer("RCPT", b"250 2.1.5 Ok"):
-            self._recipients.append(line.partition("<")[2].partition(">")[0])
+            self._recipients.append(wanted)
 
     def _data(self, line: str) -> None:
         honest = b"354 Go ahead" if self._recipients else b"554 5.5.1 No valid recipients"

@@ -62,12 +62,6 @@ def test_a_session_is_opened_and_no_letter_is_begun() -> None:
     assert not server.letters
 
 
-def test_a_server_that_is_slow_to_greet_is_still_reached() -> None:
-    """Too slow for a claim is not too slow for a look."""
-    found, _ = by_smtp(patience=0.0)
-    assert found["smtp"].verdict is Verdict.OK
-
-
 @pytest.mark.parametrize(
     ("answers", "options", "says", "fix"),
     [
@@ -80,6 +74,8 @@ def test_a_server_that_is_slow_to_greet_is_still_reached() -> None:
             "SMTP_PASSWORD",
         ),
         ({}, {"username": "u", "password": "secret-word"}, "no AUTH at all", "SMTP_USERNAME"),
+        ({"GREETING": [b"HTTP/1.1 404 Not Found"]}, {}, "does not speak SMTP", "SMTP_PORT=587"),
+        ({}, {"security": "tls"}, "does not begin with TLS", "SMTP_SECURITY=starttls"),
         ({"EHLO": [Do.CLOSE]}, {}, "closed", "Ask your mail provider"),
         ({"EHLO": [Do.SILENCE]}, {"command_timeout": 0.2}, "no reply within", "Ask your mail provider"),
     ],
@@ -103,6 +99,7 @@ SIGN_IN = {"username": "u", "password": "secret-word", "extensions": ("AUTH PLAI
     [
         ({"AUTH": [b"535 5.7.8 wrong"]}, SIGN_IN, True),
         ({}, {"security": "starttls"}, True),
+        ({}, {"security": "tls"}, True),
         ({"EHLO": [Do.CLOSE]}, {}, False),
         ({"EHLO": [Do.SILENCE]}, {"command_timeout": 0.2}, False),
         ({"GREETING": [b"421 busy"]}, {}, False),

@@ -71,6 +71,10 @@ class Office:
         shown: dict[str, Any] = json.loads(self.run("mailout", "status", self.mailout, "--json"))
         return shown
 
+    def held_sender(self) -> dict[str, Any] | None:
+        senders = json.loads(self.run("sender", "list", "--json"))
+        return next((sender for sender in senders if sender["state"] == "held"), None)
+
     @contextmanager
     def working(self) -> Iterator[None]:
         with (self.folder / "worker.log").open("wb") as log:
@@ -126,6 +130,18 @@ def test_postfix_that_limits_letters_per_minute_gets_every_letter(tmp_path: Path
         assert_each_got_one(office, server)
         listing = json.loads(office.run("jobs", "list", "--json", "--mailout", office.mailout))
         assert {job["tries"] for job in listing} == {0}
+
+
+def test_postfix_that_refuses_the_sender_fails_nobody(tmp_path: Path) -> None:
+    """Postfix refuses a sender at RCPT. The sender is held with the reason, and the list is not burnt."""
+    with postfix({"smtpd_sender_restrictions": "check_sender_access static:{REJECT not this one}"}) as server:
+        office = Office(tmp_path, server, 200, 8)
+        with office.working():
+            sender = until(office.held_sender, 30, "the sender is held")
+        assert "Sender address rejected: not this one" in sender["reason"]
+        books = office.status()["counts"]
+        assert (books["scheduled"], books["failed"], books["sent"]) == (200, 0, 0)
+        assert server.recipients() == []
 
 
 def test_postfix_that_limits_new_connections_gets_every_letter(tmp_path: Path) -> None:

@@ -459,6 +459,21 @@ def test_a_connection_is_opened_for_letters_that_no_open_one_waits_for() -> None
     assert scene.provider.opened <= 2  # type: ignore[attr-defined]
 
 
+def test_a_slow_provider_gets_as_many_connections_as_the_rate_needs() -> None:
+    """At 20 a second and 0.3 seconds per letter one connection is too few, and eight are enough."""
+
+    class Slow(Provider):
+        async def _lane(self, feed: Feed) -> None:
+            if await feed.wanted():
+                await super()._lane(feed)
+
+    scene = Scene(people=40, connections=8, pacer=Pacer(20, 0.0), provider=Slow(latency=0.3))
+    scene.play(
+        seconds=4.0
+    )  # 2.6 s with permits that come back a second after the reply; 12 s over one connection
+    assert scene.states() == {JobState.SENT: 40}
+
+
 def test_a_letter_that_reaches_a_connection_as_it_ends_goes_back() -> None:
     """Who stops waiting takes no letter along, even when it was handed out in the same moment."""
 
