@@ -70,6 +70,7 @@ def _probes(settings: Settings, door: StoreDoor, mailout_id: str | None) -> Sequ
         except BadInput as exc:
             probes.append(_Foregone("transport", str(exc)))
     probes += [SenderHoldProbe(door, str(wiring.sender_key(settings)))]
+    probes += notion_probes(settings)
     probes += [UnreadableEventsProbe(door)]
     probes += [KeysProbe(door, lambda store: wiring.fingerprints_of_known_secrets(settings, store))]
     probes += [UnsubscribeProbe(settings.app_base_url, leaves=leaves)]
@@ -167,6 +168,31 @@ def _folders(settings: Settings) -> list[Path]:
     if file is not None:
         folders.append(file.parent)
     return [*folders, settings.maildir_path] if settings.transport == "maildir" else folders
+
+
+def notion_probes(settings: Settings) -> list[Probe]:
+    if not settings.notion_token:
+        return []
+    from sendonce.adapters.doctor.notion import NotionProbe, Webhook
+    from sendonce.adapters.notion.handshake import WebhookDiary
+    from sendonce.adapters.notion.pace import Policy
+    from sendonce.adapters.notion.setup import SetupWish
+
+    letters, errors = wiring.notion_names(settings)
+    wish = SetupWish(
+        letters_id=settings.notion_letters_id,
+        errors_id=settings.notion_errors_id,
+        letters=letters,
+        errors=errors,
+    )
+    webhook = Webhook(
+        token=settings.notion_webhook_token,
+        rehearsal=is_loopback_url(settings.notion_api_url),
+        base_url=settings.app_base_url,
+        diary=WebhookDiary(settings.state_dir),
+    )
+    quick = Policy(burst=10, tries=1, patience=7.0, request_seconds=7.0)
+    return [NotionProbe(lambda: wiring.notion_client(settings, quick), wish, webhook)]
 
 
 def _transport_probes(settings: Settings, door: StoreDoor, *, leaves: bool) -> list[Probe]:

@@ -8,9 +8,13 @@ and only the first one. Window and token are files of the owner's in the state d
 from __future__ import annotations
 
 import time
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 from sendonce.errors import Unavailable
+
+_NOTED_EVERY = 60.0
 
 
 class HandshakeWindow:
@@ -53,6 +57,35 @@ class HandshakeWindow:
             return self.token_file.read_text(encoding="utf-8")
         except OSError:
             return None
+
+
+class WebhookDiary:
+    """When the webhook was last heard, for the doctor: a file with the time and the token's fingerprint."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._file = state_dir / "notion-webhook-heard"
+        self._noted = float("-inf")
+
+    def note(self, token: str) -> None:
+        """Something came that was signed with this token. It never fails: nobody's letter depends on it."""
+        if time.monotonic() - self._noted < _NOTED_EVERY:
+            return
+        self._noted = time.monotonic()
+        with suppress(OSError):
+            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _write_own(self._file, f"{_fingerprint(token)} {time.time():.0f}")
+
+    def last_heard(self, token: str) -> float | None:
+        """Seconds of the epoch; None where nothing signed with this token is known to have come."""
+        try:
+            whose, when = self._file.read_text(encoding="ascii").split()
+            return float(when) if whose == _fingerprint(token) else None
+        except (OSError, ValueError):
+            return None
+
+
+def _fingerprint(token: str) -> str:
+    return sha256(token.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _write_own(file: Path, text: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sendonce.adapters.notion.answers import ReplyLost
@@ -26,7 +26,10 @@ _COLOURS = {
 
 @dataclass(frozen=True, slots=True)
 class TableReport:
-    """``id`` is for NOTION_LETTERS_ID or NOTION_ERRORS_ID; it is empty where there is no table."""
+    """``id`` is for NOTION_LETTERS_ID or NOTION_ERRORS_ID; it is empty where there is no table.
+
+    ``is_usable`` is False where a column is missing that nothing works without.
+    """
 
     role: str
     title: str
@@ -35,6 +38,7 @@ class TableReport:
     created: bool = False
     added: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    is_usable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,16 @@ def set_up(client: NotionClient, wish: SetupWish) -> SetupReport:
     return SetupReport((told, errors.report()))
 
 
+def check_table(client: NotionClient, wish: SetupWish, role: str) -> TableReport:
+    """Look at one of the tables, by its id, and change nothing."""
+    looking = replace(wish, change=False)
+    known, names = {
+        "letters": (wish.letters_id, wish.letters),
+        "errors": (wish.errors_id, wish.errors),
+    }[role]
+    return _Role(client, looking, role, known, names, {}).report()
+
+
 class _Role:
     """One of the two tables."""
 
@@ -103,7 +117,7 @@ class _Role:
             found = self._create()
         if not found:
             problem = f"There is no table {self._title!r} under the page. Run: sendonce notion setup."
-            return TableReport(self._role, self._title, problems=(problem,))
+            return TableReport(self._role, self._title, problems=(problem,), is_usable=False)
         table = open_table(self._client, found, self._names)
         added: tuple[str, ...] = ()
         if self._wish.change and (repairs := self._repairs(table)):
@@ -118,6 +132,7 @@ class _Role:
             created,
             added,
             tuple(self._problems(table)),
+            all(key in table.columns for key, column in self._names.columns.items() if column.required),
         )
 
     def _search(self) -> str:

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sendonce.adapters.notion.client import NotionClient
-from sendonce.adapters.notion.handshake import HandshakeWindow
+from sendonce.adapters.notion.handshake import HandshakeWindow, WebhookDiary
 from sendonce.adapters.notion.pace import Policy
 from sendonce.adapters.notion.pages import read_letter
 from sendonce.adapters.notion.webhooks import is_signed, read_event, read_handshake
@@ -32,6 +32,7 @@ _TOLD_BY = ("page.properties_updated", "page.created")
 class NotionWebhookEndpoint:
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._diary = WebhookDiary(service.settings.state_dir)
 
     async def post(self, request: Request) -> Response:
         body = await read_body(request)
@@ -60,6 +61,7 @@ class NotionWebhookEndpoint:
 
     def _take(self, body: bytes) -> bool:
         """Look at the page that changed; True if a mailout was started by it."""
+        self._diary.note(self._service.settings.notion_webhook_token)
         event, settings = read_event(body), self._service.settings
         if event.type not in _TOLD_BY or event.by_bots_only or not settings.notion_letters_id:
             return False
