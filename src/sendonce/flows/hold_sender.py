@@ -40,13 +40,9 @@ class Holding:
         self._run = RefusalRun()
         self._hold: SenderHold | None = None
         self._probe: str | None = None
-        self._unwritten: deque[Callable[[SenderHolds], None]] = deque()
+        self.unwritten: deque[Callable[[SenderHolds], None]] = deque()
+        """What is to be written down before the next claim."""
         self._logged: tuple[datetime, int] | None = None
-
-    @property
-    def pending(self) -> bool:
-        """Something is to be written down before the next claim."""
-        return bool(self._unwritten)
 
     @property
     def hold(self) -> SenderHold | None:
@@ -61,6 +57,9 @@ class Holding:
 
     def judge(self, parcel: Parcel, outcome: Outcome) -> Outcome:
         """The outcome of a letter, put down to the sender where it is the sender's."""
+        if type(outcome) is Accepted and self._probe is None:  # nearly every letter
+            self._run.length = 0
+            return outcome
         if self._holds is None:
             return outcome
         if parcel.job_id == self._probe:
@@ -78,7 +77,7 @@ class Holding:
     def _judge_probe(self, hold: SenderHold, outcome: Outcome) -> Outcome:
         outcome = put_down_to_sender(outcome, hold)
         if isinstance(outcome, Accepted):
-            self._unwritten.append(lambda holds: self._end(holds, hold))
+            self.unwritten.append(lambda holds: self._end(holds, hold))
         if isinstance(outcome, Deferred) and outcome.hold:
             return self._refuse_sender(outcome, tries=hold.tries + 1)
         return outcome
@@ -91,15 +90,15 @@ class Holding:
 
     def _order(self, order: HoldOrder) -> None:
         """Of many letters that meet the same refusal at once, one is enough to hold the sender."""
-        if order.probe or not self._unwritten:
-            self._unwritten.append(lambda holds: self._begin(holds, order))
+        if order.probe or not self.unwritten:
+            self.unwritten.append(lambda holds: self._begin(holds, order))
 
     def write_down(self) -> None:
         """Make it durable. Raises Unavailable; then the rest is still to be written."""
-        while self._unwritten:
+        while self.unwritten:
             assert self._holds is not None
-            self._unwritten[0](self._holds)
-            self._unwritten.popleft()
+            self.unwritten[0](self._holds)
+            self.unwritten.popleft()
 
     def _begin(self, holds: SenderHolds, order: HoldOrder) -> None:
         hold = holds.hold(self.key, order)

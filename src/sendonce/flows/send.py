@@ -313,7 +313,7 @@ class Sender:
     def _mind_throttling(self, outcome: Outcome, now: float) -> None:
         """A provider that says "not now" to the sender rests the whole transport, longer each time. One that
         refuses the sender has it held."""
-        if self._holding.pending:
+        if self._holding.unwritten:
             self._give_back_ready()
         elif not isinstance(outcome, Deferred) or not outcome.throttle:
             self._throttles = 0
@@ -500,7 +500,7 @@ class Sender:
         if self._clock is not None and turn.now is not None:
             self._clock.note(turn.now)
         for job in turn.claimed:
-            if self._closing or self._holding.pending:
+            if self._closing or self._holding.unwritten:
                 self._give_back(job)
             else:
                 self._ready.append(Claimed(job, began_boot))
@@ -536,7 +536,7 @@ class Sender:
         """Where it has to be waited for, in a thread: for a server, for another writer, for a slow disk, for
         outcomes that are settled one by one."""
         failpoint("settle-before")
-        if self._holding.pending:
+        if self._holding.unwritten:
             await asyncio.get_running_loop().run_in_executor(self._thread, self._holding.write_down)
         usual = all(isinstance(settlement.outcome, Accepted) for settlement in settlements)
         begun = self._ledger.begin_turn(settlements, claim) if usual else None
