@@ -70,6 +70,8 @@ LOOKING = [
     ["jobs", "list"],
     ["jobs", "dead"],
     ["jobs", "in-doubt"],
+    ["events", "list"],
+    ["events", "list", "--unreadable"],
     ["show", "a@example.com"],
     ["erase", "a@example.com", "--yes"],
     ["db", "rotate-keys", "--yes"],

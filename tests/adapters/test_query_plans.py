@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from sendonce.adapters.stores.sql.store import SqlStore, open_store
+from sendonce.domain.doubts import Doubt
 from sendonce.domain.jobs import ClaimRequest
 from tests.conformance.stage import worker_record
 
@@ -61,3 +63,24 @@ def test_only_the_jobs_of_a_state_are_looked_at(question: str, sqlite_url: str) 
                 through_a_state = [step for step in looks if any(index in step for index in OF_A_STATE)]
                 assert through_a_state, explained
                 assert not [s for s in looks if s.startswith("SCAN") and s not in through_a_state], explained
+
+
+def test_the_surroundings_of_a_doubt_are_found_without_a_walk_through_history(sqlite_url: str) -> None:
+    """Letters that were not heard of by their own index, events by the time of their arrival, jobs by id."""
+    moment = datetime(2026, 11, 15, tzinfo=UTC)
+    doubt = Doubt("j", 1, "m", "ses", "ses/here/set", moment, moment)
+    with closing(open_store(sqlite_url)) as store:
+        engine = store.database.engine
+        with overheard(engine) as statements:
+            store.ledger.surroundings(doubt)
+        with engine.connect() as connection:
+            steps = [
+                row[3]
+                for statement, values in statements
+                for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)
+            ]
+    jobs = [step for step in steps if "message_jobs" in step]
+    events = [step for step in steps if "delivery_events" in step]
+    assert any("message_jobs_unheard" in step for step in jobs)
+    assert [step for step in jobs if step.startswith("SCAN")] == []
+    assert [step for step in events if "delivery_events_received" not in step] == []

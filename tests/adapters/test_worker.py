@@ -259,6 +259,29 @@ def test_doubt_stays_while_a_neighbours_event_is_missing(tmp_path: Path) -> None
         assert judge_world(world).clean
 
 
+def test_an_event_lost_while_nobody_listened_sends_no_second_letter(tmp_path: Path) -> None:
+    """The provider took it and gave its event up, the service was away for a moment, all others were heard.
+    It stays parked, and both commands say why."""
+    lost = f"sqlite:///{tmp_path}/disk/sendonce.db"
+    with opened(World(tmp_path, lost, ["--event-attempts=1"], IN_DOUBT_QUIET_SECONDS="1")) as world:
+        jobs = world.plan(12)
+        world.sandbox.faults(events={"withhold_jobs": [jobs[5]]})
+        service = world.serve()
+        assert world.worker(FAILPOINT="reply-before:6", CONCURRENCY="1").wait() == -signal.SIGKILL
+        service.end()
+        world.serve()
+        worker = world.worker()
+        until(lambda: world.eye.count("sent") == 11, 20, "all others are sent")
+        assert world.sandbox.drained()
+        until(lambda: _age_of_doubt(world) > 3, 20, "the quiet time is long over")
+        (doubt,) = world.ask("jobs", "in-doubt")
+        assert (doubt["id"], doubt["parked"]) == (jobs[5], True)
+        assert "without a break" in doubt["why"]
+        assert "1 in doubt, parked: Events were not received" in world.run("mailout", "status", world.mailout)
+        assert worker.end() == 0
+        assert sorted(accepted(world)) == sorted(world.recipients)
+
+
 def _age_of_doubt(world: World) -> float:
     age = "SELECT (julianday('now') - julianday(death_proof_at)) * 86400 FROM message_jobs"
     return float(world.eye.rows(f"{age} WHERE state = 'in_doubt'")[0][0])

@@ -7,6 +7,7 @@ delivered in ``delivered.log``, and an event's SNS id is the same in every run.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Iterable
@@ -166,12 +167,13 @@ class Courier:
     async def _deliver(self, connection: WebhookConnection, event: Event) -> None:
         """Post until there is an answer; a 2xx ends it, anything else puts the event back for later."""
         headers = sns_headers(self._settings, NOTIFICATION, event.sns_id)
-        status = await self._post_until_answered(connection, headers, event.envelope)
-        event.attempts += 1
+        tries = self._settings.event_attempts - event.attempts
+        status, failures = await self._post_until_answered(connection, headers, event.envelope, tries)
+        event.attempts += failures + (status > 0)
         if 200 <= status < 300:
             self._note_delivered(event)
         elif event.attempts >= self._settings.event_attempts:
-            self.dropped += 1
+            self.dropped += 1  # SNS gives up too, and nobody is told
             self.pending -= event.copies
         else:
             self.answers[str(status)] += 1
@@ -179,17 +181,21 @@ class Courier:
         self._progress.changed()
 
     async def _post_until_answered(
-        self, connection: WebhookConnection, headers: list[tuple[str, str]], body: bytes
-    ) -> int:
-        """A receiver that is down holds up the connection, not the queue: it gets all of it later."""
+        self, connection: WebhookConnection, headers: list[tuple[str, str]], body: bytes, tries: float
+    ) -> tuple[int, int]:
+        """The answer (0: none came), and how many tries got none.
+
+        A receiver that is down holds up the connection, not the queue: it gets all of it later.
+        """
         failures = 0
-        while True:
+        while failures < tries:
             try:
-                return await connection.post(loopback_target(self._subscription.url), headers, body)
+                return await connection.post(loopback_target(self._subscription.url), headers, body), failures
             except OSError as exc:
                 failures += 1
                 self.answers[type(exc).__name__] += 1
                 await asyncio.sleep(_pause(failures))
+        return 0, failures
 
     def _note_delivered(self, event: Event) -> None:
         os.write(self._delivered_fd, event.sns_id.encode() + b"\n")
@@ -211,7 +217,7 @@ class Courier:
         attempts = 0
         try:
             while token == self._subscription.token and not self._subscription.confirmed:
-                status = await self._post_until_answered(connection, headers, body)
+                status, _ = await self._post_until_answered(connection, headers, body, math.inf)
                 if 200 <= status < 300:
                     return
                 attempts += 1

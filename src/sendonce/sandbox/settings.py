@@ -43,7 +43,7 @@ class SandboxSettings:
     subscribe: bool = _option(True, "begin with a SubscriptionConfirmation")
     confirm_required: bool = _option(True, "deliver nothing before the subscription is confirmed")
     event_connections: int = _option(8, "connections that carry notifications")
-    event_attempts: int = _option(1000, "a notification is given up after so many answers that are not 2xx")
+    event_attempts: int = _option(1000, "a notification is given up after so many tries without a 2xx")
     seed: int | None = _option(None, "the seed of all dice; empty: the directory's, or a new one")
     bounce_share: float = _option(0.0, "share of recipients that bounce")
     complaint_share: float = _option(0.0, "share of recipients that complain")

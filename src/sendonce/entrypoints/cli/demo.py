@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 from urllib.request import urlopen
@@ -24,6 +25,7 @@ from sendonce.entrypoints.cli.progress import measuring
 from sendonce.errors import BadInput, Unavailable
 
 if TYPE_CHECKING:
+    from sendonce.domain.doubts import Weighed
     from sendonce.domain.jobs import Books
     from sendonce.ports import Store
 
@@ -39,6 +41,7 @@ FAULTS = {
     "events": {"duplicate": 0.05, "late": [0.0, 0.8], "shuffle": True},
 }
 PATIENCE = 50.0
+QUIET_SECONDS = 3
 
 
 def demo(
@@ -122,7 +125,7 @@ class Demo:
             "CONCURRENCY": "4",
             "RETRY_BASE_SECONDS": "1",
             "BURY_INTERVAL_SECONDS": "1",
-            "IN_DOUBT_QUIET_SECONDS": "3",
+            "IN_DOUBT_QUIET_SECONDS": str(QUIET_SECONDS),
         }
         say(f"Sandbox SES at {self._sandbox['endpoint']} (pid {sandbox.pid})")
         service = self._spawn("service", self._sendonce("serve", "--no-worker"), self._environment)
@@ -169,14 +172,21 @@ class Demo:
         say(f"{store.jobs.books(mailout_id).in_doubt} letters are in doubt; the provider's events decide …")
 
         def settled() -> bool:
-            books = store.jobs.books(mailout_id)
-            return not books.open and not books.in_doubt and self._stats()["events"]["pending"] == 0
+            if store.jobs.books(mailout_id).open or self._stats()["events"]["pending"]:
+                return False
+            return all(weighed.parked for weighed, _ in self._doubts(store, mailout_id))
 
         _wait_until(settled, "the events", PATIENCE)
+
+    def _doubts(self, store: Store, mailout_id: str) -> list[tuple[Weighed, int]]:
+        from sendonce.flows.resolve_doubts import summarise_doubts
+
+        return summarise_doubts(store, timedelta(seconds=QUIET_SECONDS), mailout_id)
 
     def _report(self, mailout_id: str, seconds: float) -> None:
         with self._store() as store:
             books = store.jobs.books(mailout_id)
+            parked = self._doubts(store, mailout_id)
         accepted = Counter(
             line["to"][0]
             for line in map(json.loads, Path(self._sandbox["accepted_log"]).read_text().splitlines())
@@ -184,13 +194,15 @@ class Demo:
         )
         duplicates = sum(times - 1 for times in accepted.values())
         print_table("", ["the books", ""], _rows(books, accepted, duplicates))
+        for weighed, count in parked:
+            say(f"{count} in doubt, {weighed.standing}: {weighed.why}")
         say(f"{seconds:.0f} s. Look at it:")
         say(f"  letters   {self.directory / 'sandbox' / 'messages'}")
         say(f"  accepted  {self._sandbox['accepted_log']}")
         ledger = f"DATABASE_URL={self._environment['DATABASE_URL']}"
         say(f"  ledger    {ledger} sendonce mailout status {mailout_id}")
         say(f"  logs      {self.directory}/*.log")
-        if duplicates or not books.balanced or books.in_doubt or len(accepted) != books.sent:
+        if duplicates or not books.balanced or len(accepted) != books.sent:
             raise Unavailable(f"The demo did not end as promised: see {self.directory}, seed {self.seed}.")
 
     # -- processes -----------------------------------------------------------------------------
