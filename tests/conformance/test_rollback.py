@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
@@ -12,6 +13,7 @@ from sendonce.domain.outcomes import Accepted
 from sendonce.domain.workers import ClaimCount
 from sendonce.errors import LedgerRolledBack
 from sendonce.flows.check_ledger import check_ledger
+from sendonce.flows.resolve_doubts import weigh_doubts
 from tests.conformance.backdoor import audit
 from tests.conformance.stage import ACCEPTED, DEFERRED, REFUSED, Stage
 
@@ -105,6 +107,16 @@ def test_adopted_doubt_is_for_an_operator(stage: Stage) -> None:
     assert stage.store.ledger.doubts("ses", 10) == []
     for attempt in (doubt.attempt, stage.job(doubt).attempt):
         assert stage.store.ledger.prove_absence([(doubt.id, attempt)], "no event") == 0
+
+
+def test_adopted_doubt_does_not_wait_for_a_death_proof(stage: Stage) -> None:
+    """Nobody can prove any more who had it: it is parked at once, also where it was sending."""
+    stage.running()
+    sending = stage.claim_one()
+    stage.store.ledger.adopt(None, 1, "jane")
+    assert stage.job(sending).worker_id is None
+    ((doubt, weighed),) = weigh_doubts(stage.store, timedelta(seconds=1), limit=10)
+    assert (doubt.job_id, weighed.parked) == (sending.id, True)
 
 
 def test_adopted_jobs_can_be_sent_on_an_operators_word(stage: Stage) -> None:

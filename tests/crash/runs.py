@@ -20,6 +20,7 @@ from tests.crash.faults import FAULTS, Fault
 from tests.crash.judge import judge_world
 from tests.crash.nursery import Nursery
 from tests.crash.scenes import EVERYDAY, NotHere, Stage
+from tests.crash.server_pair import ServerPair
 from tests.crash.world import World, opened
 from tests.postgres import quick_folder
 
@@ -121,8 +122,10 @@ def _complete(row: Row, fault: Fault, kills: int) -> Row:
 def _play_once(fault: Fault, wanted: int, house: House, dice: Random) -> Row:
     row = Row(fault.name, runs=1)
     try:
-        with _prepared_world(fault, wanted, house, dice) as world:
-            stage = Stage(world, dice, wanted, house.databases)
+        with ExitStack() as stack:
+            pair = _pair(fault, house, stack)
+            world = stack.enter_context(_prepared_world(fault, wanted, house, dice, pair))
+            stage = Stage(world, dice, wanted, house.databases, pair)
             fault.scene(stage)
             world.finish()
             row.kills = stage.kills
@@ -133,6 +136,14 @@ def _play_once(fault: Fault, wanted: int, house: House, dice: Random) -> Row:
     except (AssertionError, TimeoutError, subprocess.TimeoutExpired) as exc:
         row.wrong.append(f"{type(exc).__name__}: {exc} {_where(exc)}")
     return row
+
+
+def _pair(fault: Fault, house: House, stack: ExitStack) -> ServerPair | None:
+    if not fault.pair:
+        return None
+    if house.databases.pair is None:
+        raise NotHere("SQLite has no standby")
+    return stack.enter_context(house.databases.pair())
 
 
 def _judge_into(row: Row, stage: Stage, bound: int) -> None:
@@ -168,13 +179,15 @@ def _where(exc: BaseException) -> str:
 
 
 @contextmanager
-def _prepared_world(fault: Fault, wanted: int, house: House, dice: Random) -> Iterator[World]:
+def _prepared_world(
+    fault: Fault, wanted: int, house: House, dice: Random, pair: ServerPair | None
+) -> Iterator[World]:
     directory = quick_folder("sendonce-crash-")
     try:
         with ExitStack() as stack:
             if fault.small_disk:
                 stack.enter_context(small_disk(directory / "disk"))
-            url = stack.enter_context(house.databases.fresh(directory))
+            url = pair.url if pair else stack.enter_context(house.databases.fresh(directory))
             flags = [f"--seed={dice.randrange(2**31)}", f"--faults={json.dumps(EVERYDAY)}"]
             world = stack.enter_context(opened(World(directory, url, flags, house.nursery, **fault.settings)))
             world.prepare(fault.people * max(wanted, 5) if fault.share else PEOPLE_WITHOUT_KILLS)

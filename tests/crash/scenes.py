@@ -18,6 +18,7 @@ from itertools import cycle
 from random import Random
 
 from tests.crash.databases import Databases
+from tests.crash.server_pair import ServerPair
 from tests.crash.world import PROGRAM, QUIET, Running, World, until
 
 LOST_REPLIES = {
@@ -53,6 +54,8 @@ class Stage:
     dice: Random
     wanted: int
     databases: Databases | None = None
+    pair: ServerPair | None = None
+    """The servers of a world whose database has a standby."""
     kills: int = 0
     most_in_doubt: int = 0
     """By one death, where no log tells it."""

@@ -356,7 +356,7 @@ class MemoryLedger:
     def _adopt_job(self, row: JobRow, why: str, now: datetime) -> int:
         if row.state not in (JobState.SCHEDULED, JobState.SENDING, JobState.IN_DOUBT):
             return 0
-        row.death_proof = row.death_proof_at = None
+        row.worker_id = row.death_proof = row.death_proof_at = None
         new_doubt = row.state != JobState.IN_DOUBT
         row.attempt += ADOPTED_ATTEMPTS
         if row.accepted_attempt is not None:

@@ -406,6 +406,7 @@ class SqlLedger:
             "state": _DOUBTED,
             "reason": why,
             "attempt": JOBS.attempt + ADOPTED_ATTEMPTS,
+            "worker_id": None,
             "death_proof": None,
             "death_proof_at": None,
         }
