@@ -168,6 +168,9 @@ def test_a_round_without_news_asks_nothing(room: Newsroom) -> None:
     room.tell()
     before = room.asked()
     room.tell()
+    assert room.asked() == before + 1, "one look whether another worker made the same rows"
+    before = room.asked()
+    room.tell()
     room.tell()
     assert room.asked() == before
     room.stage.event(room.store.jobs.list(mailout_id=room.id)[0], EventKind.SENT)
@@ -198,6 +201,25 @@ def test_a_lost_reply_makes_no_second_row(room: Newsroom, fault: str) -> None:
     room.tell()
     assert len(room.rows) == 3
     room.store.mailouts.set_reported(room.id, "{}")
+    room.tell()
+    assert len(room.rows) == 3
+
+
+def test_two_workers_end_with_one_row_per_letter(room: Newsroom) -> None:
+    """Both saw the errors before either had written them down; the next round removes the second copies."""
+    for job in room.send(3):
+        room.stage.settle(job, REFUSED)
+    stale = dict(room.store.mailouts.with_stale_report("notion", 10))
+    room.tell()
+    written = room.reporter._reports.rows_of(room.id)
+    with pytest.MonkeyPatch.context() as other_worker:
+        other_worker.setattr(room.reporter._reports, "rows_of", lambda _mailout_id: {})
+        for mailout, told in stale.items():
+            assert told is None
+            room.reporter._bring_up_to_date(mailout, {})
+    assert len(room.rows) == 6
+    room.tell()
+    assert room.reporter._reports.rows_of(room.id) == written
     room.tell()
     assert len(room.rows) == 3
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from sendonce.adapters.doctor.ses import SesIdentityProbe, _production, _sending
+from sendonce.adapters.doctor.ses_reader import Answer as Answered
 from sendonce.adapters.notion.answers import refusal
 from sendonce.adapters.notion.names import LETTERS
 from sendonce.adapters.notion.tables import ColumnFound, Table, status_option
@@ -15,17 +18,31 @@ from sendonce.adapters.notion.values import PageTime
 from sendonce.adapters.notion.wire import Answer
 from sendonce.adapters.notion.words import KINDS, SENTENCES, standstill_words, translated
 from sendonce.adapters.stores.memory import MemoryStore
+from sendonce.domain.checks import Check
 from sendonce.domain.letters import Letter, MessageSettings, language_of
 from sendonce.domain.mailouts import RESTORED, FetchedLetter, MailoutStatus
 from sendonce.domain.progress import Cause, Standstill
 from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.errors import SendonceError
 from sendonce.flows import obey_page, prepare_mailouts
+from sendonce.flows.check_sender import refuse_if_refused
 from sendonce.flows.preflight import EMAIL_ADVICE, _advice, check_letter, count_audience
 
 SETTINGS = MessageSettings("a@example.com", None, None, "Riga", "http://x.example", "example.com", b"s")
 TABLE = Table("t", "d", "Письма", {"status": ColumnFound("Статус", "status")}, {}, {})
 RIGA = ZoneInfo("Europe/Riga")
+
+
+class _Checked:
+    def __init__(self, check: Check) -> None:
+        self._check = check
+
+    def refusals(self, recipients: object) -> Sequence[Check]:
+        return [self._check]
+
+
+def ses(**fields: Any) -> Answered:
+    return Answered(200, fields, "", "", None)
 
 
 def letter(subject: str = "Hi", html: str = "<p>a</p>", text: str = "a") -> Letter:
@@ -73,6 +90,24 @@ def test_our_sentences_are_known(name: str) -> None:
     assert language_of(russian) == "ru"
     assert "$" not in russian
     assert translated(english, "en") == english
+
+
+REFUSALS = {
+    "sandbox": lambda: _production(ses(ProductionAccessEnabled=False)),
+    "paused": lambda: _sending(ses(SendingEnabled=False)),
+    "sender": lambda: SesIdentityProbe(cast(Any, None), "a@example.org")._unverified([]),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_why_the_provider_would_refuse_is_said_whole(name: str) -> None:
+    """The doctor's own words inside the refusal, too."""
+    check = REFUSALS[name]()
+    english = said(lambda: refuse_if_refused(_Checked(check), lambda: ()))
+    russian = translated(english, "ru")
+    assert check.what in english
+    assert check.what not in russian
+    assert russian.startswith("Почтовый сервис отклонил бы")
 
 
 def test_values_are_kept() -> None:

@@ -43,13 +43,17 @@ class ErrorRows:
         self._store = store
         self._reports = reports
 
-    def reconcile(self, mailout: Mailout, known: KnownRows, most: int) -> int:
-        """Bring at most so many rows up to date; how many were. ``known`` is kept current as it goes on."""
+    def reconcile(self, mailout: Mailout, known: KnownRows, most: int, *, unsure: bool = False) -> int:
+        """Bring at most so many rows up to date; how many were. ``known`` is kept current as it goes on.
+
+        With ``unsure`` it looks first what is there: rows were made in the last round, and another worker may
+        have made the same.
+        """
         language = self._reports.errors_language() if known or self._has_troubles(mailout) else ""
         wanted = list(self._wanted(mailout, known, language)) if language else []
-        changed = [row for row in wanted if known.get(row.key, ("", ""))[1] != row.sum]
-        if any(row.key not in known for row in changed):
+        if unsure or any(row.key not in known for row in wanted):
             self._adopt(mailout, known)
+        changed = [row for row in wanted if known.get(row.key, ("", ""))[1] != row.sum]
         gone = [key for key in known if key not in {row.key for row in wanted}]
         for key in gone[:most]:
             self._remove(known.pop(key)[0])
@@ -61,9 +65,11 @@ class ErrorRows:
         return self._store.jobs.troubles(mailout.id, 1)[1] > 0
 
     def _adopt(self, mailout: Mailout, known: KnownRows) -> None:
-        """Rows that are there although we know nothing of them: the reply to their creation was lost."""
+        """Rows that are there although we know nothing of them: the reply to their creation was lost, or it
+        came late, or another worker made them. Of two with one key the older stays."""
         for key, pages in self._reports.rows_of(mailout.id).items():
-            known.setdefault(key, (pages[0], ""))
+            if known.get(key, ("", ""))[0] != pages[0]:
+                known[key] = (pages[0], "")
             for twin in pages[1:]:
                 self._remove(twin)
 

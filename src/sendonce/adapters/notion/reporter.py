@@ -69,16 +69,17 @@ class NotionReporter:
         if time.monotonic() < self._resting.get(mailout.id, 0.0):
             return
         view, rows = told.get("view") or {}, known_rows(told.get("rows"))
-        before = (view, dict(rows))
+        before = dict(rows)
         try:
             view = self._tell_page(mailout, view)
-            self._tell_errors(mailout, rows)
+            self._tell_errors(mailout, rows, unsure=told.get("unsure") is True)
         except (BadInput, NotFound, Refused) as exc:
             self._resting[mailout.id] = time.monotonic() + _REST_AFTER_REFUSAL
             log.error("Notion cannot be told", extra={"fields": {"mailout": mailout.id, "error": str(exc)}})
         finally:
-            if (view, rows) != before:
-                self._store.mailouts.set_reported(mailout.id, json.dumps({"view": view, "rows": rows}))
+            now = {"view": view, "rows": rows, "unsure": bool(rows.keys() - before.keys())}
+            if json.dumps(now) != json.dumps(told):
+                self._store.mailouts.set_reported(mailout.id, json.dumps(now))
 
     def _tell_page(self, mailout: Mailout, told: dict[str, Any]) -> dict[str, Any]:
         """Write what changed; the view that the page shows now."""
@@ -126,9 +127,9 @@ class NotionReporter:
         found = self._explain(mailout, books).standstill if self._explain else None
         return None if found is None or found.cause in PASSING else found
 
-    def _tell_errors(self, mailout: Mailout, rows: KnownRows) -> None:
+    def _tell_errors(self, mailout: Mailout, rows: KnownRows, *, unsure: bool) -> None:
         if self._rows is not None and (mailout.started_at or rows) and self._room > 0:
-            self._room -= self._rows.reconcile(mailout, rows, self._room)
+            self._room -= self._rows.reconcile(mailout, rows, self._room, unsure=unsure)
 
     def _counts(self, mailout: Mailout, books: Books) -> LetterCounts:
         return LetterCounts(

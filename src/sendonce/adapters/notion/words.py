@@ -103,7 +103,8 @@ def translated(text: str, language: str) -> str:
 def _in_russian(line: str) -> str:
     for pattern, russian in _COMPILED:
         if found := pattern.fullmatch(line[:_LONGEST]):
-            return Template(russian).safe_substitute(found.groupdict())
+            values = {name: _in_russian(value) for name, value in found.groupdict().items()}
+            return Template(russian).safe_substitute(values)
     return line
 
 
@@ -199,6 +200,34 @@ SENTENCES: Sequence[tuple[str, str]] = (
     (
         "The time to send at has no hour: $day. Add one in Notion: Include time.",
         "В поле «Отправить в» нет часа: $day. Добавьте его в Notion: Include time.",
+    ),
+    (
+        "The provider would refuse every letter, so nothing was started. $reasons",
+        "Почтовый сервис отклонил бы каждое письмо, поэтому ничего не начато. $reasons",
+    ),
+    (
+        "The account is in the SES sandbox: it may write to verified addresses only. SES console: Account "
+        "dashboard, Request production access.",
+        "Аккаунт в песочнице SES: писать можно только на подтверждённые адреса. Консоль SES: Account "
+        "dashboard, Request production access.",
+    ),
+    (
+        "Sending is paused for this account (status $status). SES console: Account dashboard, Reputation "
+        "metrics tell why. Answer Amazon's case.",
+        "Отправка с этого аккаунта приостановлена (статус $status). Причина — в консоли SES: Account "
+        "dashboard, Reputation metrics. Ответьте на обращение Amazon.",
+    ),
+    (
+        "SES may not send as $sender: $state in this region. SES console: Identities, Create identity, "
+        "Domain; put its three CNAME records into your DNS.",
+        "SES не может писать от имени $sender: адрес в этом регионе не подтверждён. Консоль SES: Identities, "
+        "Create identity, Domain; внесите три записи CNAME в DNS.",
+    ),
+    (
+        "The configuration set $name: $trouble. SES rejects all letters that name it. Correct "
+        "SES_CONFIGURATION_SET, or make the set in this region.",
+        "Набор настроек $name: $trouble. SES отклоняет все письма с ним. Исправьте SES_CONFIGURATION_SET "
+        "или создайте набор в этом регионе.",
     ),
     ("the database was restored or copied", "база данных восстановлена из копии"),
     ("To go on: sendonce mailout resume $id", "Чтобы продолжить: sendonce mailout resume $id"),
