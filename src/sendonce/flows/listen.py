@@ -8,6 +8,7 @@ note that could not be written) begins a new stretch with the next note.
 from __future__ import annotations
 
 import logging
+import threading
 import uuid
 from collections.abc import Collection
 
@@ -29,16 +30,21 @@ class Listener:
         self._name = QUEUE if durable else str(uuid.uuid4())
         self._known: set[str] = set()
         self._broken = False
+        self._lock = threading.Lock()
 
     def attend(self) -> None:
         """Note that events are received now. Raises Unavailable: then the stretch is over."""
         self._known.clear()  # another process may have heard that a subscription ended
-        broken, self._broken = self._broken, False
+        with self._lock:
+            broken, self._broken = self._broken, False
         try:
             if self._route.is_subscribed(self._topics):
                 self._route.attend(self._name, durable=self._durable, anew=broken)
+            else:
+                self.broke()
         except Unavailable:
-            self._broken = True
+            if broken or not self._durable:  # a queue keeps its events whether or not we can write
+                self.broke()
             raise
 
     def heard_from(self, topic: str) -> None:
@@ -52,12 +58,13 @@ class Listener:
     def ended(self, topic: str) -> None:
         """The topic told that it delivers no more."""
         self._known.discard(topic)
-        self._broken = True
+        self.broke()
         self._route.unsubscribed(topic)
 
     def broke(self) -> None:
         """An event may be lost: one that we could not take."""
-        self._broken = True
+        with self._lock:
+            self._broken = True
 
     def leave(self) -> None:
         """Sign off in good order."""
