@@ -143,6 +143,15 @@ EXPORTS: dict[str, tuple[str, list[tuple[str, object]]]] = {
             ("{},Ева,invited,available,2024-01-01,,17,2024-01-01,,", "out"),
         ],
     ),
+    "phplist": (
+        "id,email,confirmed,blacklisted,optedin,bouncecount",
+        [
+            ("1,{},1,0,1,0", None),
+            ("2,{},0,0,1,0", "out"),
+            ("3,{},1,1,1,4", LEFT),
+        ],
+    ),
+    "a list with reasons only": ("email,Unsubscribe reason", [("{},no time", LEFT), ("{},spam", COMPLAINED)]),
     "unisender, russian": (
         "E-mail;Имя;Статус подписки;Доступность;Дата отписки",
         [
@@ -192,6 +201,7 @@ def refused(tmp_path: Path, content: str, name: str = "list.csv", **rules: objec
         ("UNSUB_TIME", ["2024-01-01", ""]),
         ("Статус", ["золотой"]),
         ("type", ["unsubscribed", "gold"]),
+        ("Unsubscribe reason", ["no time", ""]),
     ],
 )
 def test_a_state_that_cannot_be_read_is_asked_about(tmp_path: Path, title: str, values: list[str]) -> None:

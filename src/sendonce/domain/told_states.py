@@ -8,7 +8,7 @@ by its title, and each of its values is read once. What cannot be read is never 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from enum import Enum, StrEnum
 
 from sendonce.domain.suppressions import SuppressionReason
@@ -43,6 +43,7 @@ class ColumnKind(Enum):
 
     STATE = "a word for the state"
     OPTED_IN = "a flag, or the moment of joining"
+    CONFIRMED = "a flag: whether they confirmed"
     OPTED_OUT = "a flag, or a moment or reason of leaving"
     BOUNCED = "a flag, or a moment or reason of a bounce"
     COMPLAINED = "a flag, or a moment of a complaint"
@@ -71,6 +72,7 @@ _OPTED_IN = frozenset(
         *("подписан", "подписана", "активен", "активна", "активный", "согласиенарассылку"),
     )
 )
+_CONFIRMED = frozenset(("confirmed", "isconfirmed", "emailconfirmed", "подтвержден", "подтверждена"))
 _MAYBE = {
     "type": ColumnKind.MAYBE_STATE,
     "subscribertype": ColumnKind.MAYBE_STATE,
@@ -106,7 +108,7 @@ _MOMENT_OF_JOINING = re.compile(
 )
 _LEAVING = re.compile(
     "unsub|optout|optedout|optsout|blacklist|blocklist|suppress|donot(e?mail|contact)|отпис|черныйспис|стопспис"
-    "|^(is|was|email|user)?(disabled|blocked|removed|deleted|archived|отключен|удален)(at|on|date|time)?$"
+    "|^(is|was|email|user)?(disabled|blocked|banned|removed|deleted|archived|отключен|удален)(at|on|date|time)?$"
     "|^(date|дата)?(removal|deletion|удаления|отключения)(date|reason)?$|^дата(отписки|удаления)$"
 )
 _KIND_OF_LEAVING = re.compile("(status|state|type|code|статус|тип)$")
@@ -128,6 +130,8 @@ def kind_of(title: str) -> ColumnKind | None:
         return ColumnKind.BOUNCED
     if _COMPLAINING.search(name):
         return ColumnKind.COMPLAINED
+    if name in _CONFIRMED:
+        return ColumnKind.CONFIRMED
     if name in _OPTED_IN or name.endswith(("optin", "optedin")):
         return ColumnKind.OPTED_IN
     if name in _MAYBE:
@@ -135,6 +139,23 @@ def kind_of(title: str) -> ColumnKind | None:
     if _MOMENT_OF_JOINING.search(name):
         return None
     return ColumnKind.STATE if name in _STATES or _STATE_LIKE.search(name) else None
+
+
+_REASON_OF_LEAVING = re.compile("reason|comment|cause|campaign|причин|коммент")
+
+
+def kinds_of(titles: Mapping[int, str]) -> dict[int, ColumnKind]:
+    """The columns that tell a state, by their place.
+
+    Where reasons of leaving are all that a file tells, it is a list of people who left: then a line without a
+    reason cannot be told from any other.
+    """
+    kinds = {place: kind for place, title in titles.items() if (kind := kind_of(title))}
+    reasons = [place for place in kinds if _REASON_OF_LEAVING.search(folded(titles[place]))]
+    if kinds and len(reasons) == len(kinds):
+        alone = {ColumnKind.OPTED_OUT: ColumnKind.LEFT, ColumnKind.BOUNCED: ColumnKind.LEFT_BOUNCED}
+        kinds[reasons[0]] = alone.get(kinds[reasons[0]], kinds[reasons[0]])
+    return kinds
 
 
 _WORDS: dict[str, Told] = {
@@ -200,13 +221,34 @@ _BEGINNINGS = (
     (re.compile("bounc|hardbounc"), Told.BOUNCED),
     (re.compile("complain|spam|abuse|жалоб"), Told.COMPLAINED),
 )
-_YES = frozenset(("1", "true", "t", "yes", "y", "on", "x", "да", "истина", "+", "✓", "✔", "ja", "oui"))
+_YES = frozenset(("1", "true", "t", "yes", "y", "on", "x", "да", "истина", "+", "✓", "✔", "wahr", "ja"))
 _NO = frozenset(
-    ("", "0", "false", "f", "no", "n", "off", "нет", "ложь", "-", "—", "null", "none", "nan", "n/a", "never")
+    (
+        *(
+            "",
+            "0",
+            "false",
+            "f",
+            "no",
+            "n",
+            "off",
+            "нет",
+            "ложь",
+            "-",
+            "—",
+            "null",
+            "none",
+            "nan",
+            "n/a",
+            "never",
+        ),
+        *("falsch", "nein", "faux", "non", "falso", "não"),
+    )
 )
 _NEVER = re.compile(r"0{4}-00-00.*")
 _SMALL_NUMBER = re.compile(r"\d{1,3}")
 _YEAR = re.compile(r"(?<!\d)(19|20)\d\d(?!\d)")
+_GRANTED_BY = {ColumnKind.OPTED_IN: Told.UNSUBSCRIBED, ColumnKind.CONFIRMED: Told.UNCONFIRMED}
 _DENIED_BY = {
     ColumnKind.OPTED_OUT: Told.UNSUBSCRIBED,
     ColumnKind.LEFT: Told.UNSUBSCRIBED,
@@ -228,8 +270,8 @@ def read_word(value: str) -> Told | None:
 def read_value(kind: ColumnKind, value: str) -> Told | None:
     """What one value of a column says; None where nobody can tell."""
     plain = value.strip().casefold()
-    if kind == ColumnKind.OPTED_IN:
-        return _read_opted_in(plain)
+    if kind in _GRANTED_BY:
+        return _read_yes(plain, _GRANTED_BY[kind])
     denied = _DENIED_BY.get(kind)
     if denied is None:
         return read_word(plain)
@@ -243,11 +285,11 @@ def read_value(kind: ColumnKind, value: str) -> Told | None:
     return read_word(plain) or denied
 
 
-def _read_opted_in(plain: str) -> Told | None:
+def _read_yes(plain: str, otherwise: Told) -> Told | None:
     if plain in _YES:
         return Told.ACTIVE
     if plain and plain in _NO:
-        return Told.UNSUBSCRIBED
+        return otherwise
     known = read_word(plain)
     if known is None and _YEAR.search(plain):
         return Told.ACTIVE  # the moment of joining

@@ -15,7 +15,7 @@ from sendonce.domain.told_states import (
     Told,
     folded,
     gravest,
-    kind_of,
+    kinds_of,
     names_leavers,
     names_places,
     read_value,
@@ -63,7 +63,7 @@ class StateColumns:
             *taken,
             *(place for title in rules.ignored for place in _places(titles, title, "--ignore-column")),
         }
-        kinds = {n: kind for n, title in enumerate(titles) if n not in other and (kind := kind_of(title))}
+        kinds = kinds_of({n: title for n, title in enumerate(titles) if n not in other})
         for title in rules.columns:
             kinds |= dict.fromkeys(_places(titles, title, "--status-column"), ColumnKind.STATE)
         return cls(titles, kinds, rules)
