@@ -132,6 +132,9 @@ class Settings:
     unsubscribe_former_secrets: tuple[str, ...] = secret_list("mailouts",
         "What UNSUBSCRIBE_SECRET was before, comma-separated: links signed with them still work. See the "
         "how-to about rotating keys.")
+    view_in_browser: bool = setting("mailouts", kinds.flag, False,
+        "Whether letters link to a page that shows them as their reader got them. Whoever has the link sees "
+        "that page.")
     unsubscribe_confirm: bool = setting("mailouts", kinds.flag, False,
         "Whether the unsubscribe page asks first, for lists plagued by link scanners.")
     # AWS

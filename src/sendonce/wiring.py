@@ -136,6 +136,7 @@ def _messages(settings: Settings, secret: bytes) -> MessageSettings:
         language=settings.mail_language or None,
         # SES writes a Feedback-ID of its own.
         feedback_id=settings.transport != "ses",
+        view_links=settings.view_in_browser,
     )
 
 

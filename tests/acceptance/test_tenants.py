@@ -49,6 +49,7 @@ NOT_BY_TENANT = {
     ("/unsubscribe", "GET"): "the signed link of one letter is all the right that it needs, see below",
     ("/unsubscribe", "POST"): "the same",
     ("/unsubscribe/undo", "POST"): "the same",
+    ("/letter", "GET"): "the same: a signed link of one letter",
     ("/ses-events", "POST"): "signed by a topic of the installation; an event moves the job that it names",
     ("/webhooks/notion", "POST"): "signed by Notion; the page is read with the tenant's own token",
     ("/assets/{sha256}", "GET"): "open: pictures under the hash of their content",

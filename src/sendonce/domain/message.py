@@ -27,7 +27,7 @@ from html import escape
 from sendonce.domain.addresses import parse_address
 from sendonce.domain.letters import Footer, Letter, MessageSettings, language_of, unsubscribe_prefix
 from sendonce.domain.templates import Template, Variable, ruled, url_encoded
-from sendonce.domain.tokens import sign_token
+from sendonce.domain.tokens import VIEW, sign_token
 from sendonce.errors import BadInput
 
 _SOFT_BREAK = b"=\r\n"
@@ -65,6 +65,7 @@ class _Gap(IntEnum):
     DATE = 2
     JOB = 3
     TOKEN = 4
+    VIEW_TOKEN = 5
 
 
 _Part = str | Variable | _Gap
@@ -85,6 +86,7 @@ class CompiledLetter:
     subject: Template
     fixed_subject: bytes | None
     secret: bytes = field(repr=False)
+    view_links: bool = False
 
     def missing(self, fields: Mapping[str, str]) -> list[str]:
         """The variables, subject included, that these fields leave unresolved."""
@@ -106,6 +108,7 @@ class CompiledLetter:
             _date(int(date.timestamp())),
             job_id.encode("ascii"),
             token,
+            sign_token(job_id, self.secret, VIEW).encode("ascii") if self.view_links else b"",
         )
         pieces = list(self.pieces)
         for position, gap in self.gaps:
@@ -130,7 +133,7 @@ def compile_letter(letter: Letter, settings: MessageSettings, mailout_id: str) -
     assembly.headers(_headers(letter, settings, mailout_id))
     if letter.text_only:
         assembly.body_part("plain", _text_parts(letter, footer), _text_value)
-        return assembly.finish(subject, settings.unsubscribe_secret)
+        return assembly.finish(subject, settings)
     assembly.header_text(f'Content-Type: multipart/alternative; boundary="{boundary}"\r\n')
     # "=_" never comes out of quoted-printable, so no content can look like the boundary.
     assembly.header_text(f"\r\n--{boundary}\r\n")
@@ -138,7 +141,7 @@ def compile_letter(letter: Letter, settings: MessageSettings, mailout_id: str) -
     assembly.header_text(f"\r\n--{boundary}\r\n")
     assembly.body_part("html", _html_parts(letter, footer), _html_value)
     assembly.header_text(f"\r\n--{boundary}--\r\n")
-    return assembly.finish(subject, settings.unsubscribe_secret)
+    return assembly.finish(subject, settings)
 
 
 # --- the parts of a message, in their order -----------------------------------------------------
@@ -185,19 +188,27 @@ def _footer(letter: Letter, settings: MessageSettings) -> Footer:
 
 def _text_parts(letter: Letter, footer: Footer) -> list[_Part]:
     before, after = footer.text()
-    return [*_checked_template("text", letter.text).parts, before, _Gap.TOKEN, after]
+    links = _links((footer.view.text() if footer.view else None), footer.way_out.text())
+    return [*_checked_template("text", letter.text).parts, before, *links, after]
 
 
 def _html_parts(letter: Letter, footer: Footer) -> list[_Part]:
     """The letter with the preheader at the top of its body and the footer at the end of it."""
     parts: list[_Part] = list(_checked_template("html", letter.html).parts)
     before, after = footer.html()
+    links = _links((footer.view.html() if footer.view else None), footer.way_out.html())
     before_tag = _seam(parts, _BODY_END, last=True)
-    parts = _inserted(parts, [before, _Gap.TOKEN, after], before_tag or (len(parts), 0))
+    parts = _inserted(parts, [before, *links, after], before_tag or (len(parts), 0))
     if letter.preheader:
         after_tag = _seam(parts, _BODY_START, last=False)
         parts = _inserted(parts, _preheader(letter.preheader), after_tag or (0, 0))
     return parts
+
+
+def _links(view: tuple[str, str] | None, way_out: tuple[str, str]) -> list[_Part]:
+    """The links of the footer, each around its token."""
+    shown: list[_Part] = [view[0], _Gap.VIEW_TOKEN, view[1]] if view else []
+    return [*shown, way_out[0], _Gap.TOKEN, way_out[1]]
 
 
 def _preheader(source: str) -> list[_Part]:
@@ -260,10 +271,16 @@ class _Assembly:
                 self._gap(part)
                 self._add(_SOFT_BREAK)
 
-    def finish(self, subject: Template, secret: bytes) -> CompiledLetter:
+    def finish(self, subject: Template, settings: MessageSettings) -> CompiledLetter:
         fixed = None if subject.variables() else _subject(subject, {})
         return CompiledLetter(
-            tuple(self._pieces), tuple(self._gaps), tuple(self._fields), subject, fixed, secret
+            tuple(self._pieces),
+            tuple(self._gaps),
+            tuple(self._fields),
+            subject,
+            fixed,
+            settings.unsubscribe_secret,
+            settings.view_links,
         )
 
     def _add(self, content: bytes) -> None:

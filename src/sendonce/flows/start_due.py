@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from sendonce.domain.letters import MessageSettings
 from sendonce.domain.mailouts import Mailout
-from sendonce.errors import BadSetting, LedgerRolledBack, Refused
+from sendonce.errors import BadSetting, LedgerRolledBack, Refused, SendonceError, Unavailable
 from sendonce.flows.start_mailout import StartOrder, start_mailout
 from sendonce.ports import Store
 
@@ -32,12 +32,12 @@ class DueStarter:
         for mailout in self.store.mailouts.due():
             try:
                 self._start(mailout)
-            except LedgerRolledBack:
+            except (LedgerRolledBack, Unavailable):
                 raise
             except BadSetting as exc:
                 # This process cannot judge the letter; a worker, which has these settings, can.
                 log.warning("a due mailout waits for a worker", extra={"fields": _fields(mailout, exc)})
-            except Refused as exc:
+            except SendonceError as exc:
                 if self.store.mailouts.unschedule(mailout.id, str(exc)):
                     log.error("a due mailout was not started", extra={"fields": _fields(mailout, exc)})
 

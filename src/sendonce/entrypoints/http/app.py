@@ -17,6 +17,8 @@ from starlette.routing import Route
 from sendonce.adapters.metrics import Metrics
 from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.http.answers import error_answer
+from sendonce.entrypoints.http.letter_page import LetterPageEndpoint
+from sendonce.entrypoints.http.links import LinkReader
 from sendonce.entrypoints.http.mailouts import MailoutEndpoints
 from sendonce.entrypoints.http.notion import NotionWebhookEndpoint
 from sendonce.entrypoints.http.operations import OperationEndpoints
@@ -76,7 +78,9 @@ def create_app(
 def _routes(service: Service) -> list[Route]:
     """In the order of their traffic: Starlette tries one after the other."""
     events = SesEventEndpoint(service)
-    leave = UnsubscribeEndpoints(service)
+    links = LinkReader(service)
+    leave = UnsubscribeEndpoints(service, links)
+    letter = LetterPageEndpoint(service, links)
     mailouts = MailoutEndpoints(service)
     operations = OperationEndpoints(service)
     pictures = PictureEndpoint(service)
@@ -88,6 +92,7 @@ def _routes(service: Service) -> list[Route]:
         Route("/send-mailout", mailouts.start, methods=["POST"]),
         Route("/mailouts/{mailout_id}", mailouts.status, methods=["GET"]),
         Route("/assets/{sha256}", pictures.get, methods=["GET"]),
+        Route("/letter", letter.get, methods=["GET"]),
         Route("/webhooks/notion", notion.post, methods=["POST"]),
         Route("/tick", operations.tick, methods=["GET", "POST"]),
         Route("/healthz", operations.healthz, methods=["GET"]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from sendonce.domain.tokens import read_token_of_any
+from sendonce.domain.tokens import UNSUBSCRIBE, read_token_of_any
 from sendonce.entrypoints.http.service import Service
 from sendonce.wiring import known_unsubscribe_secrets
 
@@ -18,13 +18,13 @@ class LinkReader:
         self._secrets = known_unsubscribe_secrets(service.settings, service.store)
         self._looked = time.monotonic()
 
-    async def job_of(self, token: str) -> str | None:
+    async def job_of(self, token: str, purpose: bytes = UNSUBSCRIBE) -> str | None:
         """The job whose letter carries this token; None for a token that none of our secrets signed."""
-        job_id = read_token_of_any(token, self._secrets)
+        job_id = read_token_of_any(token, self._secrets, purpose)
         if job_id is None and time.monotonic() - self._looked > _LOOK_AGAIN_AFTER:
             self._looked = time.monotonic()
             self._secrets = await self._service.in_thread(
                 known_unsubscribe_secrets, self._service.settings, self._service.store
             )
-            job_id = read_token_of_any(token, self._secrets)
+            job_id = read_token_of_any(token, self._secrets, purpose)
         return job_id

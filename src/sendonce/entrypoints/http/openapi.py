@@ -100,6 +100,16 @@ _UNSUBSCRIBE = {
     },
 }
 
+_LETTER = {
+    "get": {
+        "operationId": "viewLetter",
+        "summary": "A letter as its reader got it",
+        "description": "Only with VIEW_IN_BROWSER=true; 404 otherwise, and for people who were erased.",
+        "parameters": [_TOKEN],
+        "responses": {"200": _page("The letter.")} | _BAD_LINK,
+    }
+}
+
 _UNDO = {
     "post": {
         "operationId": "undoUnsubscribe",
@@ -252,11 +262,12 @@ _SCHEMAS = {
     ),
     "Started": _object(
         ["status", "mailout_id"],
-        status={"type": "string", "enum": ["sending", "dry_run", "ready", "sent", "failed"]},
+        status={"type": "string", "enum": ["sending", "scheduled", "dry_run", "ready", "sent", "failed"]},
         already={"type": "boolean", "description": "A button in Notion was pressed again."},
         mailout_id=_text("The mailout."),
         name=_text("Its name."),
         planned={**_COUNT, "description": "How many people it is for, as of now."},
+        send_at=_text("When a scheduled mailout starts, in UTC."),
     ),
     "Mailout": _object(
         ["id", "status", "counts", "name", "reason", "paused"],
@@ -328,6 +339,7 @@ OPENAPI: dict[str, Any] = {
         "/send-mailout": _SEND_MAILOUT,
         "/mailouts/{mailout_id}": _MAILOUT,
         "/assets/{sha256}": _PICTURE,
+        "/letter": _LETTER,
         "/webhooks/notion": _NOTION_WEBHOOK,
         "/tick": {"get": _tick("tick"), "post": _tick("tickByPost")},
         "/healthz": _health("getHealth", "Whether the process is alive"),

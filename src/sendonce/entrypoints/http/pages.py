@@ -53,6 +53,8 @@ _WORDS = {
         "bad_link": "This link does not work",
         "bad_link_text": "Open the link from the letter once more, or copy the whole of it. If that does not "
         "help, answer the letter and ask to be unsubscribed.",
+        "no_letter": "This letter cannot be shown",
+        "no_letter_text": "The link is not whole, or the letter is no longer kept.",
         "out_of_order": "This did not work",
         "out_of_order_text": "Something is out of order on our side. Please try again in a few minutes.",
     },
@@ -79,6 +81,8 @@ _WORDS = {
         "bad_link": "Ссылка не работает",
         "bad_link_text": "Откройте ссылку из письма ещё раз или скопируйте её целиком. Если не поможет, "
         "ответьте на письмо и попросите вас отписать.",
+        "no_letter": "Это письмо не показать",
+        "no_letter_text": "Ссылка скопирована не целиком, или письма больше нет.",
         "out_of_order": "Не получилось",
         "out_of_order_text": "У нас что-то сломалось. Пожалуйста, попробуйте ещё раз через несколько минут.",
     },
@@ -120,6 +124,10 @@ def undone(visit: Visit) -> str:
 
 def bad_link(language: str) -> str:
     return _page(language, "bad_link")
+
+
+def no_letter(language: str) -> str:
+    return _page(language, "no_letter")
 
 
 def out_of_order(language: str) -> str:

@@ -29,9 +29,9 @@ _Page = Callable[[pages.Visit], str]
 
 
 class UnsubscribeEndpoints:
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, links: LinkReader) -> None:
         self._service = service
-        self._links = LinkReader(service)
+        self._links = links
         self._senders: dict[str, str] = {}
 
     async def leave(self, request: Request) -> Response:
