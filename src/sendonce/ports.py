@@ -158,6 +158,12 @@ class Jobs(Protocol):
         With ``among`` only jobs of these ids count.
         """
 
+    def handed_over_since(self, moment: datetime) -> int:
+        """At most how many letters a provider was given since then: claimed jobs, and canaries.
+
+        Reads the jobs of mailouts that changed since, so not for every turn.
+        """
+
     def oldest_due(self) -> datetime | None:
         """The due time of the job that has waited longest, if any is claimable."""
 

@@ -167,6 +167,9 @@ class Settings:
         "Where answers go; empty: to the sender. Any mailbox you read.", "hello@example.com")
     ses_configuration_set: str = setting("AWS", kinds.text, "",
         "The configuration set that publishes events to SNS. SES console: Configuration sets.", "sendonce")
+    ses_account_shared: bool = setting("AWS", kinds.flag, False,
+        "Whether other programs, or other databases of sendonce, send from this account and region. If not, "
+        "a worker compares Amazon's count of the last 24 hours with the ledger's when it starts.")
     ses_timeout_seconds: float = setting("AWS", kinds.seconds(zero=False), 10.0,
         "How long SES may take to answer before a letter is in doubt.")
     ses_signature_window_seconds: float = setting("AWS", kinds.seconds(zero=False), 1200.0,

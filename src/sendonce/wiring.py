@@ -201,6 +201,7 @@ def make_worker(settings: Settings, store: Store, meter: Meter, name: str = "") 
             canary_sender=settings.sender if settings.doubt_canary else None,
         ),
         bury_every=settings.bury_interval_seconds,
+        account_shared=settings.ses_account_shared,
     )
     return Worker(
         store=store,

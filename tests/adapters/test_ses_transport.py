@@ -251,7 +251,7 @@ UNLIMITED = {
 
 
 @pytest.mark.parametrize(
-    ("account", "quota"), [(ACCOUNT, Quota(1.0, 149, True)), (UNLIMITED, Quota(14.0, None, False))]
+    ("account", "quota"), [(ACCOUNT, Quota(1.0, 149, True, 50)), (UNLIMITED, Quota(14.0, None, False, 9))]
 )
 def test_the_quota(account: dict[str, Any], quota: Quota) -> None:
     """GetAccount tells the rate, what is left today, and whether sending is on."""

@@ -415,6 +415,28 @@ def test_a_restored_database_sends_nothing_until_it_is_adopted(world: World) -> 
     assert world.eye.count("in_doubt") == 200 - len(accepted(world))
 
 
+def test_a_disk_that_went_back_with_all_that_is_on_it_is_refused(world: World) -> None:
+    """A snapshot takes database and state directory back together: Amazon's own count shows it."""
+    world.plan(60)
+    world.eye.change("UPDATE ledger SET created_at = '2026-01-01 00:00:00.000000'")
+    world.eye.let_go()
+    file = world.disk / "sendonce.db"
+    snapshot = file.read_bytes()
+    world.run("worker", "--until-idle")
+    sent = len(accepted(world))
+    for leftover in world.disk.glob("sendonce.db-*"):
+        leftover.unlink()
+    file.write_bytes(snapshot)
+    shutil.rmtree(world.disk / "state")
+    complaint = world.run("worker", "--until-idle", expect=3)
+    assert f"counted {sent} letters" in complaint
+    assert "SES_ACCOUNT_SHARED=true" in complaint
+    assert len(accepted(world)) == sent == 60
+    world.run("db", "adopt", "--yes")
+    world.run("worker", "--until-idle")
+    assert len(accepted(world)) == 60
+
+
 def test_a_database_copied_without_its_log_is_refused(world: World) -> None:
     world.plan(200)
     file = world.disk / "sendonce.db"

@@ -15,6 +15,7 @@ from sendonce.adapters.stores.schema import (
     canaries,
     delivery_events,
     event_receivers,
+    ledger,
     mailouts,
     message_jobs,
     outbox,
@@ -109,6 +110,17 @@ def forget_attempts(store: Store) -> None:
     assert isinstance(store, SqlStore)
     with store.database.writing() as tx:
         tx.execute(message_jobs.update().values(state="scheduled", attempt=0, worker_id=None))
+
+
+def grow_old(store: Store, age: timedelta) -> None:
+    """As if the ledger had been made so long ago."""
+    if isinstance(store, MemoryStore):
+        store.state.since -= age
+        return
+    assert isinstance(store, SqlStore)
+    made = store.ledger.identity().since
+    with store.database.writing() as tx:
+        tx.execute(ledger.update().values(created_at=made - age))
 
 
 def steady_clock(store: Store) -> None:

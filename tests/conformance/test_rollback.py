@@ -104,7 +104,7 @@ def test_adopted_doubt_is_for_an_operator(stage: Stage) -> None:
     stage.running()
     doubt = stage.in_doubt()
     stage.store.ledger.adopt(None, 1, "jane")
-    assert stage.store.ledger.doubts("ses", 10) == []
+    assert stage.store.ledger.doubts(10, transport="ses") == []
     for attempt in (doubt.attempt, stage.job(doubt).attempt):
         assert stage.store.ledger.prove_absence([(doubt.id, attempt)], "no event") == 0
 

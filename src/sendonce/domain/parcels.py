@@ -35,3 +35,4 @@ class Quota:
     max_rate: float | None = None
     left_today: int | None = None
     sending_enabled: bool = True
+    sent_last_day: int | None = None

@@ -119,3 +119,5 @@ class LedgerIdentity:
     claim_seq: int
     halted: str | None
     adoptions: int
+    since: datetime
+    """When it was made here, or last adopted."""

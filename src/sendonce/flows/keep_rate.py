@@ -40,6 +40,11 @@ class RateKeeper:
         self.pacer: Pacer | Unpaced = Unpaced()
 
     @property
+    def sent_last_day(self) -> int | None:
+        """What the provider counted for the whole account, if it said so."""
+        return self._quota.sent_last_day if self._quota else None
+
+    @property
     def limit(self) -> int:
         """Letters a second for all processes together; 0 for no limit."""
         theirs = (self._quota.max_rate if self._quota else None) or 0.0

@@ -24,6 +24,7 @@ from sendonce.domain.workers import SEEN_EVERY, ClaimCount, Pulse, Rest, WorkerR
 from sendonce.errors import LedgerRolledBack, Refused, Unavailable
 from sendonce.flows.build import ParcelBuilder
 from sendonce.flows.bury import bury_the_dead
+from sendonce.flows.check_account import check_account
 from sendonce.flows.check_ledger import ClaimWitness, check_ledger
 from sendonce.flows.hold_sender import Holding
 from sendonce.flows.keep_rate import RateKeeper
@@ -88,6 +89,8 @@ class WorkOptions:
     retry: RetryPolicy
     doubts: DoubtPolicy
     bury_every: float
+    account_shared: bool
+    """Whether others send from the provider's account too."""
 
 
 class Worker:
@@ -150,6 +153,8 @@ class Worker:
         """Work until ``until`` is true (asked several times a second); how many letters were settled."""
         await asyncio.to_thread(self._prepare)
         await self._rates.ask_quota()
+        if self._rates.sent_last_day is not None and not self._options.account_shared:
+            await asyncio.to_thread(check_account, self._store, self._rates.sent_last_day)
         journal = await asyncio.to_thread(self._enlist)
         try:
             await asyncio.to_thread(self._rates.open)

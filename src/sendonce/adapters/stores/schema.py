@@ -114,6 +114,7 @@ ledger = Table(
     Column("link_secrets", LargeBinary),
     # How often a restored or copied database was taken into use as this ledger.
     Column("adoptions", Integer, nullable=False, server_default=text("0")),
+    _moment("adopted_at"),
     _moment("created_at", nullable=False),
     CheckConstraint("one = 1", name="ledger_has_one_row"),
 )

@@ -111,7 +111,8 @@ class SesTransport:
             raise Unavailable("SES answered GetAccount without a SendQuota. Is the endpoint really SES?")
         per_day, sent = _number(limits, "Max24HourSend"), _number(limits, "SentLast24Hours")
         left = None if per_day is None or per_day < 0 else max(0, int(per_day - (sent or 0.0)))
-        return Quota(_number(limits, "MaxSendRate"), left, account.get("SendingEnabled") is not False)
+        enabled = account.get("SendingEnabled") is not False
+        return Quota(_number(limits, "MaxSendRate"), left, enabled, None if sent is None else int(sent))
 
     async def server_time(self) -> datetime:
         """AWS's own clock, from an answer that was asked for just now. Raises Unavailable."""

@@ -57,6 +57,12 @@ class MemoryJobs:
             ]
             return [row.as_job() for row in rows[:limit]], len(rows)
 
+    def handed_over_since(self, moment: datetime) -> int:
+        with self._state.transaction():
+            claimed = [row.claimed_at for row in self._state.jobs.values() if row.claimed_at is not None]
+            launched = [canary.sent_at for canary in self._state.canaries.values()]
+            return sum(at > moment for at in claimed + launched)
+
     def oldest_due(self) -> datetime | None:
         with self._state.transaction():
             waiting = [

@@ -40,7 +40,8 @@ class MemoryLedger:
     def identity(self) -> LedgerIdentity:
         s = self._state
         with s.transaction():
-            return LedgerIdentity(s.ledger_id, s.pepper, s.fingerprint, s.claim_seq, s.halted, s.adoptions)
+            known = (s.ledger_id, s.pepper, s.fingerprint, s.claim_seq, s.halted, s.adoptions)
+            return LedgerIdentity(*known, s.since)
 
     def now(self) -> datetime:
         return self._state.clock()
@@ -342,6 +343,7 @@ class MemoryLedger:
             doubted = sum(self._adopt_job(row, why, now) for row in s.jobs.values())
             s.halted, s.fingerprint = None, fingerprint
             s.adoptions += 1
+            s.since = now
             for worker_id, (worker, end) in s.workers.items():
                 s.workers[worker_id] = (worker, end or ADOPTED)
             s.claim_seq = max(s.claim_seq, claim_seq) + ADOPTED_CLAIMS
@@ -349,8 +351,8 @@ class MemoryLedger:
             return doubted
 
     def vouch(self, fingerprint: str | None, actor: str) -> None:
-        with self._state.transaction():
-            self._state.halted, self._state.fingerprint = None, fingerprint
+        with self._state.transaction() as now:
+            self._state.halted, self._state.fingerprint, self._state.since = None, fingerprint, now
             self._state.audit.append((actor, VOUCHED, "ledger"))
 
     def _adopt_job(self, row: JobRow, why: str, now: datetime) -> int:

@@ -102,6 +102,7 @@ class State:
     claim_seq: int = 0
     halted: str | None = None
     adoptions: int = 0
+    since: datetime = field(init=False)
     jobs: dict[str, JobRow] = field(default_factory=dict)
     attempts: list[EndedAttempt] = field(default_factory=list)
     mailouts: dict[str, MailoutRow] = field(default_factory=dict)
@@ -124,7 +125,8 @@ class State:
     _lock: RLock = field(default_factory=RLock)
 
     def __post_init__(self) -> None:
-        self.ledger_id = self.new_id(self.clock())
+        self.since = self.clock()
+        self.ledger_id = self.new_id(self.since)
 
     @contextmanager
     def transaction(self) -> Iterator[datetime]:

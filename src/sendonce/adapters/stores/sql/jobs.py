@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from sendonce.adapters.stores.schema import delivery_events, mailouts, message_jobs, suppressions
+from sendonce.adapters.stores.schema import canaries, delivery_events, mailouts, message_jobs, suppressions
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import as_job, in_state
 from sendonce.domain.ids import prefix_range
@@ -120,6 +120,15 @@ class SqlJobs:
             total = tx.execute(sa.select(sa.func.count()).select_from(message_jobs).where(where)).scalar_one()
             rows = tx.execute(sa.select(message_jobs).where(where).order_by(JOBS.id).limit(limit))
             return [as_job(row) for row in rows], total
+
+    def handed_over_since(self, moment: datetime) -> int:
+        m = mailouts.c
+        changed = sa.select(m.id).where(sa.or_(m.status == "sending", m.updated_at > moment))
+        claimed = sa.select(sa.func.count()).select_from(message_jobs)
+        claimed = claimed.where(JOBS.mailout_id.in_(changed), JOBS.claimed_at > moment)
+        launched = sa.select(sa.func.count()).where(canaries.c.sent_at > moment)
+        with self._db.reading() as tx:
+            return int(tx.execute(claimed).scalar_one() + tx.execute(launched).scalar_one())
 
     def oldest_due(self) -> datetime | None:
         query = (

@@ -355,9 +355,8 @@ class SqlLedger:
             seq = row.claim_seq
             if not self._db.is_sqlite:
                 seq = tx.exec_driver_sql("SELECT last_value FROM claim_seq").scalar_one()
-            return LedgerIdentity(
-                row.ledger_id, bytes(row.pepper), row.fingerprint, int(seq), row.halted, row.adoptions
-            )
+            known = (row.ledger_id, bytes(row.pepper), row.fingerprint, int(seq), row.halted, row.adoptions)
+            return LedgerIdentity(*known, row.adopted_at or row.created_at)
 
     def now(self) -> datetime:
         with self._db.reading() as tx:
@@ -371,9 +370,8 @@ class SqlLedger:
         with self._db.writing() as tx:
             now = self._db.now(tx)
             doubted = self._doubt_all(tx)
-            tx.execute(
-                ledger.update().values(halted=None, fingerprint=fingerprint, adoptions=ledger.c.adoptions + 1)
-            )
+            once_more = {"adoptions": ledger.c.adoptions + 1, "adopted_at": now}
+            tx.execute(ledger.update().values(halted=None, fingerprint=fingerprint, **once_more))
             # Their counts may be of the forgotten time: who lives comes again as a new one.
             tx.execute(workers.update().where(workers.c.ended_at.is_(None)).values(ended_at=now, end=ADOPTED))
             if self._db.is_sqlite:
@@ -389,10 +387,11 @@ class SqlLedger:
 
     def vouch(self, fingerprint: str | None, actor: str) -> None:
         with self._db.writing() as tx:
+            now = self._db.now(tx)
             before = tx.execute(sa.select(ledger.c.fingerprint, ledger.c.halted).with_for_update()).one()
-            tx.execute(ledger.update().values(halted=None, fingerprint=fingerprint))
+            tx.execute(ledger.update().values(halted=None, fingerprint=fingerprint, adopted_at=now))
             details = {"from": before.fingerprint, "to": fingerprint, "halted": before.halted}
-            insert_audit(tx, self._db.now(tx), actor, VOUCHED, "ledger", details)
+            insert_audit(tx, now, actor, VOUCHED, "ledger", details)
 
     def _doubt_all(self, tx: Connection) -> int:
         """What the forgotten time may have sent. The proofs of that time are worth nothing either.

@@ -28,6 +28,7 @@ def _workers_and_claims() -> None:
     )
     op.add_column("workers", sa.Column("claim_token", sa.Text()))
     op.add_column("ledger", sa.Column("adoptions", sa.Integer(), nullable=False, server_default=sa.text("0")))
+    op.add_column("ledger", sa.Column("adopted_at", Moment()))
     op.add_column("workers", sa.Column("route", sa.Text(), nullable=False, server_default=""))
     # One transport and one route is all that a database of the first schema is known to have had.
     op.execute("UPDATE workers SET route = transport")
