@@ -158,6 +158,13 @@ def test_a_page_is_sent_when_its_status_becomes_ready(desk: Desk) -> None:
     assert desk.goes_to_everybody()
 
 
+def test_an_event_that_does_not_say_what_changed(desk: Desk) -> None:
+    """An empty list is no news of its own: the page is looked at, and it is ready."""
+    desk.edit(status=READY)
+    desk.event(changed=[])
+    assert desk.goes_to_everybody()
+
+
 def test_after_a_test_the_page_is_a_draft(desk: Desk) -> None:
     """The testers get the letter, the page goes back to draft, and taking the test mark off mails nobody."""
     desk.edit(status=READY, test=True)

@@ -56,8 +56,8 @@ class Preparer:
             return False
         except (BadInput, NotFound, Refused) as exc:
             self.store.mailouts.stop_before_first(mailout.id, str(exc))
-            if (page_s_own := self._of_its_page(mailout)) is not None:
-                self.store.mailouts.note(page_s_own.id, str(exc))
+            if (own := self._of_its_page(mailout)) is not None:
+                self.store.mailouts.note(own.id, str(exc))
             log.warning("mailout not started", extra={"fields": {"mailout": mailout.id, "reason": str(exc)}})
         return True
 

@@ -10,9 +10,13 @@
     values        property values, both ways
     tables        databases, data sources and their columns
     pages         a letter: its properties and the tree of its blocks
-    reports       the status of a letter and the rows of errors
+    words         what we say there, in Russian and in English
+    reports       the status of a letter and the rows of errors: how they are written
+    error_rows    which rows of errors there should be
+    reporter      keeps both tables in step with the ledger
     setup         makes or checks the two tables
     webhooks      what Notion posts to us: events and presses of a button
+    handshake     the token of a new webhook, and when the webhook was last heard
     public_fetch  GET from addresses that strangers name
     pictures      what an image is, by its first bytes
     images        copies the pictures of a letter

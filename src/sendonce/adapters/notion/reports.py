@@ -6,24 +6,22 @@ when the reply to its creation was lost, it is looked up by that key before it i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from sendonce.adapters.notion.answers import ReplyLost
 from sendonce.adapters.notion.client import NotionClient
 from sendonce.adapters.notion.ids import page_id
 from sendonce.adapters.notion.names import ERRORS, LETTERS, TableNames
-from sendonce.adapters.notion.tables import Table, TableCache, status_option
+from sendonce.adapters.notion.tables import Table, TableCache, status_option, with_fresh_columns
 from sendonce.adapters.notion.values import read_text
 from sendonce.adapters.notion.words import MORE, MORE_TITLE, fill
-from sendonce.errors import BadInput, Refused
+from sendonce.errors import Refused
 
 MOST_ERROR_ROWS = 50
 """How many rows a mailout gets in «Ошибки»; all of its errors are in the CSV."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ class NotionReports:
             self._client.update(target, {"properties": table.properties(wanted)})
             return tuple(name for name in wanted if name not in table.columns)
 
-        return _with_fresh_columns(self._letters, write)
+        return with_fresh_columns(self._letters, write)
 
     def letters_language(self) -> str:
         """ "ru" or "en": in what language the table of letters is kept."""
@@ -121,7 +119,7 @@ class NotionReports:
         def write(table: Table) -> None:
             self._client.update(f"/v1/pages/{page}", {"properties": table.properties(_row_values(row))})
 
-        _with_fresh_columns(self._errors, write)
+        with_fresh_columns(self._errors, write)
 
     def trash_row(self, page: str) -> None:
         self._client.update(f"/v1/pages/{page}", {"in_trash": True})
@@ -132,7 +130,7 @@ class NotionReports:
         ``may_exist=False`` on the very first try saves the look. Raises ReplyLost when the reply to the
         creation was lost and the row is not to be seen yet: try again later, with ``may_exist=True``.
         """
-        return _with_fresh_columns(self._errors, lambda table: self._put(table, row, may_exist))
+        return with_fresh_columns(self._errors, lambda table: self._put(table, row, may_exist))
 
     def _put(self, table: Table, row: ErrorRow, may_exist: bool) -> str:
         properties = table.properties(_row_values(row))
@@ -191,11 +189,3 @@ def _row_values(row: ErrorRow) -> dict[str, Any]:
         "time": row.time,
         "key": row.key,
     }
-
-
-def _with_fresh_columns(cache: TableCache, write: Callable[[Table], T]) -> T:
-    """Somebody may have changed the table since we looked: look again before believing a refusal."""
-    try:
-        return write(cache.get())
-    except (BadInput, Refused):
-        return write(cache.get(anew=True))

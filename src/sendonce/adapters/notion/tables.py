@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from sendonce.adapters.notion.client import NotionClient
 from sendonce.adapters.notion.ids import page_id
@@ -19,6 +19,7 @@ from sendonce.domain.letters import language_of
 from sendonce.errors import BadInput, NotFound, Refused
 
 _FRESH_SECONDS = 300.0
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,3 +158,11 @@ class TableCache:
                 self._table = open_table(self._client, self._wanted, self._names)
                 self._read_at = time.monotonic()
             return self._table
+
+
+def with_fresh_columns(cache: TableCache, write: Callable[[Table], T]) -> T:
+    """Somebody may have changed the table since we looked: look again before believing a refusal."""
+    try:
+        return write(cache.get())
+    except (BadInput, Refused):
+        return write(cache.get(anew=True))

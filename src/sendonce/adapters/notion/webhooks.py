@@ -98,7 +98,7 @@ def read_event(body: bytes) -> NotionEvent:
 
 def _changed(data: Any) -> frozenset[str] | None:
     listed = data.get("updated_properties") if isinstance(data, dict) else None
-    if not isinstance(listed, list):
+    if not isinstance(listed, list) or not listed:
         return None
     return frozenset(property_id(it) for it in listed)
 

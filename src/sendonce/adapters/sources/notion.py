@@ -16,7 +16,7 @@ from sendonce.adapters.notion.images import copy_image
 from sendonce.adapters.notion.names import LETTERS, TableNames
 from sendonce.adapters.notion.pages import LetterPage, read_blocks, read_letter
 from sendonce.adapters.notion.public_fetch import LONGEST_FETCH
-from sendonce.adapters.notion.tables import open_table, status_option
+from sendonce.adapters.notion.tables import Table, TableCache, status_option, with_fresh_columns
 from sendonce.adapters.sources.notion_blocks import convert_blocks
 from sendonce.domain.blocks import Block, Draft, Image, files
 from sendonce.domain.mailouts import FetchedLetter, MailoutStatus
@@ -48,6 +48,7 @@ class NotionLetters:
         self._table_id = table_id
         self._names = names
         self._zone = zone or ZoneInfo("UTC")
+        self._tables: dict[str, TableCache] = {}
 
     def fetch(self, page_id: str) -> FetchedLetter:
         page = read_letter(self._client, page_id, self._names)
@@ -78,9 +79,17 @@ class NotionLetters:
         page = read_letter(self._client, page_id, self._names)
         if page.status != MailoutStatus.READY or page.data_source_id is None:
             return
-        table = open_table(self._client, page.data_source_id, self._names)
-        option = status_option(table, self._names, MailoutStatus.DRAFT)
-        self._client.update(f"/v1/pages/{page.id}", {"properties": table.properties({"status": option})})
+
+        def write(table: Table) -> None:
+            option = status_option(table, self._names, MailoutStatus.DRAFT)
+            self._client.update(f"/v1/pages/{page.id}", {"properties": table.properties({"status": option})})
+
+        with_fresh_columns(self._table_of(page.data_source_id), write)
+
+    def _table_of(self, data_source_id: str) -> TableCache:
+        if data_source_id not in self._tables:
+            self._tables[data_source_id] = TableCache(self._client, data_source_id, self._names)
+        return self._tables[data_source_id]
 
     def _refuse_strays(self, page: LetterPage) -> None:
         if page.in_trash:
