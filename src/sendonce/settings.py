@@ -243,7 +243,8 @@ class Settings:
     yandex_iam_url: str = setting("prospecting", kinds.url, "https://iam.api.cloud.yandex.net",
         "Where IAM tokens are made; a stand-in prints its own address.")
     app_timezone: str = setting("prospecting", kinds.time_zone, "Europe/Moscow",
-        "The clock of the night window and of working hours. Yandex bills its night by Moscow time.")
+        "The clock by which times are written and shown: when a mailout starts, working hours, the night "
+        "window. Yandex bills its night by Moscow time.")
     openai_api_key: str = secret("prospecting",
         "platform.openai.com/api-keys, or what your compatible service gives.")
     openai_base_url: str = setting("prospecting", kinds.url, "https://api.openai.com/v1",

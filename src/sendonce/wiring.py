@@ -181,6 +181,7 @@ def make_worker(settings: Settings, store: Store, meter: Meter, name: str = "") 
     from sendonce.flows.resolve_doubts import DoubtPolicy
     from sendonce.flows.work import Worker, WorkOptions
     from sendonce.wiring_events import make_event_puller
+    from sendonce.wiring_sender_check import PATIENTLY, ProviderCheck
 
     arm_failpoint(settings)
     transport = make_transport(settings)
@@ -213,6 +214,7 @@ def make_worker(settings: Settings, store: Store, meter: Meter, name: str = "") 
         meter=meter,
         chores=make_chores(settings, store),
         puller=make_event_puller(settings, store, meter),
+        sender_check=ProviderCheck(settings, PATIENTLY),
     )
 
 

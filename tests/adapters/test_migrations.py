@@ -9,13 +9,21 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from sendonce.adapters.stores.schema import HEAD, metadata
 from sendonce.adapters.stores.sql.database import Database
-from sendonce.adapters.stores.sql.store import migration_config, open_store, schema_version, upgrade_schema
+from sendonce.adapters.stores.sql.store import (
+    SqlStore,
+    migration_config,
+    open_store,
+    schema_version,
+    upgrade_schema,
+)
 from sendonce.errors import Refused, SchemaMismatch
 from tests.postgres import PostgresServer
 
@@ -185,3 +193,46 @@ def test_postgres_without_fsync_is_refused(postgres_url: str, postgres_server: P
     with fsync_off(postgres_server), pytest.raises(Refused, match="fsync = off: turn it on"):
         open_store(postgres_url)
     open_store(postgres_url).close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def first_schema(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database as the first release left it, with a letter and its mailout in it."""
+    file = f"sqlite:///{tmp_path}/first.db"
+    url: str = file if request.param == "sqlite" else request.getfixturevalue("empty_postgres_url")
+    config = migration_config()
+    with database_at(url) as database, database.writing() as tx:
+        config.attributes["connection"] = tx
+        command.upgrade(config, "0001")
+        ledger = sa.text(
+            "INSERT INTO ledger (one, ledger_id, pepper, created_at) VALUES (1, :id, :pepper, :at)"
+        )
+        tx.execute(ledger, {"id": LETTER_ID, "pepper": bytes(32), "at": _AT.strip("'")})
+        for statement in FIRST_ROWS:
+            tx.exec_driver_sql(statement)
+    return url
+
+
+LETTER_ID, MAILOUT_ID = "01900000-0000-7000-8000-000000000001", "01900000-0000-7000-8000-000000000002"
+_AT = "'2026-01-01 00:00:00.000000'"
+FIRST_ROWS = [
+    f"INSERT INTO tenants (id, name, created_at) VALUES ('default', 'default', {_AT})",
+    "INSERT INTO letters (id, tenant_id, subject, preheader, html, text, created_at) "
+    f"VALUES ('{LETTER_ID}', 'default', 'Hi', '', '<p>Hi</p>', 'Hi', {_AT})",
+    "INSERT INTO mailouts (id, tenant_id, letter_id, name, source, warnings, status, created_at, updated_at) "
+    f"VALUES ('{MAILOUT_ID}', 'default', '{LETTER_ID}', 'news', 'file', '[]', 'ready', {_AT}, {_AT})",
+]
+
+
+def test_letters_of_the_first_schema_come_over(first_schema: str) -> None:
+    """They are no plain-text letters, nothing is scheduled, and they can be started."""
+    with database_at(first_schema) as database:
+        assert upgrade_schema(database) == "0001"
+        store = SqlStore(database)
+        letter = store.mailouts.letter(MAILOUT_ID)
+        assert (letter.subject, letter.reply_to, letter.text_only) == ("Hi", None, False)
+        mailout = store.mailouts.get(MAILOUT_ID)
+        assert mailout is not None
+        assert (mailout.scheduled, mailout.send_at, mailout.except_of) == (False, None, ())
+        assert store.mailouts.due() == []
+        assert store.mailouts.start(MAILOUT_ID)

@@ -14,6 +14,7 @@ from datetime import timedelta
 from sendonce.domain.letters import MessageSettings
 from sendonce.domain.mailouts import Mailout
 from sendonce.errors import BadSetting, LedgerRolledBack, Refused, SendonceError, Unavailable
+from sendonce.flows.check_sender import UNCHECKED, SenderCheck
 from sendonce.flows.start_mailout import StartOrder, start_mailout
 from sendonce.ports import Store
 
@@ -27,6 +28,7 @@ LATEST = timedelta(hours=24)
 class DueStarter:
     store: Store
     message_settings: Callable[[], MessageSettings]
+    sender_check: SenderCheck = UNCHECKED
 
     def run(self) -> None:
         for mailout in self.store.mailouts.due():
@@ -49,7 +51,7 @@ class DueStarter:
                 "that time. Send it again if it is still wanted."
             )
         order = StartOrder(mailout.id, mailout.tenant_id, at_once=True)
-        start_mailout(self.store, self.message_settings, order)
+        start_mailout(self.store, self.message_settings, order, self.sender_check)
 
 
 def _fields(mailout: Mailout, why: Exception) -> dict[str, str]:

@@ -26,6 +26,7 @@ from sendonce.flows.build import ParcelBuilder
 from sendonce.flows.bury import bury_the_dead
 from sendonce.flows.check_account import check_account
 from sendonce.flows.check_ledger import ClaimWitness, check_ledger
+from sendonce.flows.check_sender import UNCHECKED, SenderCheck
 from sendonce.flows.hold_sender import Holding
 from sendonce.flows.keep_rate import RateKeeper
 from sendonce.flows.keep_time import TimeKeeper
@@ -108,6 +109,7 @@ class Worker:
         meter: Meter,
         chores: Sequence[Chore] = (),
         puller: Puller | None = None,
+        sender_check: SenderCheck = UNCHECKED,
     ) -> None:
         self._store = store
         self._chores = chores
@@ -133,7 +135,7 @@ class Worker:
             store,
             planner=self.id,
             pause=lambda: self._leaving.wait(0.005),
-            start_due=DueStarter(store, lambda: message_settings).run,
+            start_due=DueStarter(store, lambda: message_settings, sender_check).run,
         )
         self._roll_call = RollCall(store)
         self._planning = True

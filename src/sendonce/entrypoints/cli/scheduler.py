@@ -47,6 +47,7 @@ class Housekeeper:
         from sendonce.flows.miss_workers import RollCall
         from sendonce.flows.start_due import DueStarter
         from sendonce.flows.steward import Steward
+        from sendonce.wiring_sender_check import PATIENTLY, ProviderCheck
 
         self._store = store
         self._state = state
@@ -58,7 +59,11 @@ class Housekeeper:
             store,
             planner=f"scheduler-{uuid.uuid4()}",
             pause=lambda: self._leaving.wait(0.005),
-            start_due=DueStarter(store, lambda: wiring.message_settings(settings, store)).run,
+            start_due=DueStarter(
+                store,
+                lambda: wiring.message_settings(settings, store),
+                ProviderCheck(settings, PATIENTLY),
+            ).run,
         )
 
     async def run(self, chores: list[Chore]) -> None:
