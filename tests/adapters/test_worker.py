@@ -415,6 +415,36 @@ def test_a_restored_database_sends_nothing_until_it_is_adopted(world: World) -> 
     assert world.eye.count("in_doubt") == 200 - len(accepted(world))
 
 
+def test_a_database_that_moved_goes_on_by_a_word(world: World) -> None:
+    """After a clean move or switch-over nothing is put in doubt, and everybody gets one letter."""
+    world.plan(20)
+    world.eye.change("UPDATE ledger SET fingerprint = 'elsewhere:1'")
+    complaint = world.run("worker", "--until-idle", expect=3)
+    assert "elsewhere:1" in complaint
+    assert "--nothing-was-lost" in complaint
+    assert world.ask("mailout", "status", world.mailout)["counts"]["scheduled"] == 20
+    answer = world.ask("db", "adopt", "--nothing-was-lost", "--yes")
+    assert (answer["in_doubt"], answer["paused"]) == (0, [])
+    world.run("worker", "--until-idle")
+    assert world.states() == {"sent": 20}
+    assert len(accepted(world)) == len(set(accepted(world))) == 20
+
+
+def test_a_living_worker_that_was_buried_leaves_with_a_word(world: World) -> None:
+    """Somebody was wrong about its death: it sends nothing more, says so, and a new one goes on."""
+    world.plan(400)
+    worker = world.worker()
+    until(lambda: world.eye.count("sent") >= 20, 20, "letters are sent")
+    ((worker_id,),) = world.eye.rows("SELECT id FROM workers WHERE ended_at IS NULL")
+    world.run("workers", "bury", worker_id, "--i-know-it-is-dead", STATE_DIR=str(world.disk / "elsewhere"))
+    assert worker.wait() == 1
+    assert "may claim nothing more" in worker.log.read_text()
+    world.serve()
+    world.run("worker", "--until-idle")
+    assert len(accepted(world)) == len(set(accepted(world)))
+    assert world.states().get("sent", 0) + world.states().get("in_doubt", 0) == 400
+
+
 def test_a_disk_that_went_back_with_all_that_is_on_it_is_refused(world: World) -> None:
     """A snapshot takes database and state directory back together: Amazon's own count shows it."""
     world.plan(60)
