@@ -243,6 +243,16 @@ def test_near_is_five_minutes(scene: Scene, seconds: float, standing: Standing) 
     assert scene.standing()[0] == standing
 
 
+def test_one_side_does_not_stand_for_the_other(scene: Scene) -> None:
+    """It was heard before; the next one that was heard came ten minutes later."""
+    scene.letter()
+    scene.doubt()
+    scene.pass_seconds(600)
+    scene.letter()
+    standing, why = scene.standing()
+    assert (standing, "5 minutes after it" in why) == (Standing.PARKED, True)
+
+
 def test_a_silent_letter_further_away_is_another_matter(scene: Scene) -> None:
     scene.letter(heard=False)
     scene.pass_seconds(301)
@@ -322,6 +332,18 @@ def test_a_canary_that_is_too_late_to_be_near_still_shows_that_the_route_works(s
     assert scene.standing()[0] == Standing.WAITING
     scene.canary_returns()
     assert scene.standing(after_quiet=False)[0] == Standing.ABSENT
+
+
+def test_a_delivery_after_the_death_does_not_show_that_send_events_come(scene: Scene) -> None:
+    scene.letter()
+    claimed = scene.stage.claim_one()
+    scene.pass_seconds(1)
+    scene.letter()
+    scene.pass_seconds(1800)
+    scene.stage.settle(claimed, DOUBTED, death_proof="its lock is free")
+    scene.pass_seconds(1)
+    scene.stage.event(scene.letter(heard=False), EventKind.DELIVERED)
+    assert scene.standing()[0] == Standing.WAITING
 
 
 def test_no_canary_is_sent_for_what_is_parked(scene: Scene) -> None:
