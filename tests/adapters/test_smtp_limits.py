@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from sendonce.adapters.transports import smtp_limits
+from sendonce.adapters.transports.smtp_limits import Habits, Slots
 from sendonce.domain.outcomes import Accepted, Deferred, Outcome
 from sendonce.domain.parcels import Parcel
 from tests.adapters.smtp_server import Answer, Do, ListFeed, Run, SmtpServer, both_loops, carry, letter
@@ -118,6 +119,50 @@ def test_a_letter_that_ends_its_connection_pays_the_second_time() -> None:
     assert isinstance(first, Deferred)
     assert (first.throttle, first.local, first.retry_after) == (True, True, 5.0)
     assert second == Deferred("lost", "the connection was closed")
+
+
+def test_connections_that_are_replaced_all_at_once_do_not_look_like_a_limit() -> None:
+    """A server counts a connection for a moment after its end: what it refuses meanwhile is tried again."""
+
+    async def main() -> None:
+        slots = Slots(6, Habits(letters=100))
+        for _ in range(6):
+            await slots.enter()
+            slots.opened(0.0)
+        for _ in range(5):
+            slots.closed()
+            assert slots.refused() > 0  # each lane keeps its place and waits
+        for _ in range(5):
+            slots.opened(0.0)
+        slots.leave()
+        async with asyncio.timeout(1):
+            await slots.enter()
+
+    asyncio.run(main())
+
+
+def test_a_refusal_that_stays_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that grants fewer connections than before is asked for fewer after some seconds."""
+    monkeypatch.setattr(smtp_limits, "FIRST_PAUSE", 0.001)
+
+    async def main() -> None:
+        slots = Slots(2, Habits(letters=100))
+        for _ in range(2):
+            await slots.enter()
+            slots.opened(0.0)
+        slots.closed()
+        pauses = 0
+        while (pause := slots.refused()) > 0:
+            pauses += 1
+            await asyncio.sleep(pause)
+        assert pauses == 4
+        slots.leave()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await slots.enter()
+        slots.stop()
+
+    asyncio.run(main())
 
 
 def test_a_limit_that_is_lifted_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -435,7 +435,7 @@ def test_what_several_connections_hear_at_once_is_one_not_now() -> None:
     answers = iter([Deferred("450", "too fast", 0.01, throttle=True)] * 4)
     provider = Provider(answer=lambda _parcel: next(answers, ANSWERED), latency=0.01)
     scene = Scene(people=4, connections=4, provider=provider)
-    scene.play(seconds=1.4)  # 0.5 s; four rests one after the other would be 4 s
+    scene.play(seconds=3.0)  # 0.5 s; four rests one after the other would be 4 s
     assert scene.states() == {JobState.SENT: 4}
 
 

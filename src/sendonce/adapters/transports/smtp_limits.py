@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# How long a learned limit stands before one more is tried; each refusal doubles it.
+# How long a learned limit stands before one more is tried; each time without success doubles it.
 GROW_AFTER = 60.0
 GROW_AFTER_AT_MOST = 960.0
 LETTERS_STAND_FOR = 600.0
@@ -71,12 +71,12 @@ class Habits:
         were accepted pays with a try.
         """
         before = self._suspects.get(job_id)
-        self.suspects(job_id)
+        self.remember(job_id)
         if before is not None and self.accepted > before:
             return Deferred(trouble.code, trouble.reason)
         return trouble if self.again() else replace(trouble, local=True)
 
-    def suspects(self, job_id: str) -> bool:
+    def remember(self, job_id: str) -> bool:
         """Remember that a letter met trouble; whether it had before."""
         known = self._suspects.pop(job_id, None) is not None
         self._suspects[job_id] = self.accepted
@@ -100,6 +100,8 @@ class Slots:
         self._granted = connections
         self._proven = 0
         self._refusals = 0
+        self._pause_ends = 0.0
+        self._tried_more = False
         self._taken = 0
         self._grow_after = GROW_AFTER
         self._growing: asyncio.TimerHandle | None = None
@@ -143,6 +145,7 @@ class Slots:
         if self._habits.open > self._proven:
             self._proven = self._habits.open
             self._grow_after = GROW_AFTER
+            self._tried_more = False
         self._granted = max(self._granted, self._habits.open)
         self._call()
 
@@ -151,28 +154,39 @@ class Slots:
 
     def refused(self) -> float:
         """One more connection was refused while others are open; seconds to wait before the next try."""
-        self._refusals += 1
+        now = asyncio.get_running_loop().time()
+        if now >= self._pause_ends:  # what several lanes hear at once is one refusal
+            self._refusals += 1
+            self._pause_ends = now + FIRST_PAUSE * 2.0**self._refusals
         if self._habits.open < self._proven and self._refusals < REFUSALS_BELIEVED:
-            return FIRST_PAUSE * 2.0**self._refusals
-        self._refusals = 0
-        self._proven = self._granted = max(self._habits.open, 1)
-        log.info("learned a limit", extra={"fields": {"connections": self._granted}})
-        self._grow_later()
+            return self._pause_ends - now
+        self._limit_to(max(self._habits.open, 1))
         return 0.0
+
+    def _limit_to(self, connections: int) -> None:
+        if connections != self._granted:
+            log.info("learned a limit", extra={"fields": {"connections": connections}})
+        self._proven = self._granted = connections
+        self._refusals = 0
+        if self._tried_more:
+            self._tried_more = False
+            self._grow_after = min(2 * self._grow_after, GROW_AFTER_AT_MOST)
+        self._grow_later()
 
     def stop(self) -> None:
         if self._growing is not None:
             self._growing.cancel()
+            self._growing = None
 
     def _grow_later(self) -> None:
-        self.stop()
-        self._growing = asyncio.get_running_loop().call_later(self._grow_after, self._grow)
-        self._grow_after = min(2 * self._grow_after, GROW_AFTER_AT_MOST)
+        if self._growing is None:
+            self._growing = asyncio.get_running_loop().call_later(self._grow_after, self._grow)
 
     def _grow(self) -> None:
         self._growing = None
         if self._granted < self._wanted:
             self._granted += 1
+            self._tried_more = True
             self._call()
             self._grow_later()
 

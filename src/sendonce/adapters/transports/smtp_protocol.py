@@ -485,7 +485,7 @@ class SmtpSession(asyncio.Protocol):
     def _loss_of(self, job_id: str, cause: Deferred) -> Deferred:
         """A letter whose MAIL got no answer where others were taken was cut off with its connection: once."""
         cut_off = self._accepted and self._expected and self._expected[0] in (self._on_reset, self._on_mail)
-        if cut_off and not self._habits.suspects(job_id):
+        if cut_off and not self._habits.remember(job_id):
             self._habits.cut_off(self._letters - 1, self._loop.time())
             return untouched(cause)
         return self._habits.weigh(job_id, cause)
