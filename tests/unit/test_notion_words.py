@@ -12,11 +12,20 @@ import pytest
 from sendonce.adapters.doctor.ses import SesIdentityProbe, _production, _sending
 from sendonce.adapters.doctor.ses_reader import Answer as Answered
 from sendonce.adapters.notion.answers import refusal
+from sendonce.adapters.notion.images import copy_image
 from sendonce.adapters.notion.names import LETTERS
 from sendonce.adapters.notion.tables import ColumnFound, Table, status_option
 from sendonce.adapters.notion.values import PageTime
 from sendonce.adapters.notion.wire import Answer
-from sendonce.adapters.notion.words import KINDS, SENTENCES, standstill_words, translated
+from sendonce.adapters.notion.words import (
+    KINDS,
+    SENTENCES,
+    WARNINGS,
+    standstill_words,
+    translated,
+    translated_warning,
+)
+from sendonce.adapters.sources.notion_blocks import _SKIPPED, convert_blocks
 from sendonce.adapters.stores.memory import MemoryStore
 from sendonce.domain.checks import Check
 from sendonce.domain.letters import Letter, MessageSettings, language_of
@@ -110,6 +119,27 @@ def test_why_the_provider_would_refuse_is_said_whole(name: str) -> None:
     assert russian.startswith("Почтовый сервис отклонил бы")
 
 
+@pytest.mark.parametrize("kind", [*_SKIPPED, "something new"])
+def test_warnings_about_blocks_are_said_whole(kind: str) -> None:
+    """What is on the page and not in the letter, with its place; no English is left but the type's name."""
+    (warning,) = convert_blocks([{"type": kind, kind: {"title": "Имя"}}]).warnings
+    russian = translated_warning(warning, "ru")
+    assert russian.startswith("Блок 1 (")
+    assert "skipped" not in russian
+    assert _SKIPPED.get(kind, "a letter cannot hold it") not in russian
+
+
+@pytest.mark.parametrize(
+    "url", ["http://a.example/p.png", "ftp://a.example/p.png", "https://a.example/p.png"]
+)
+def test_warnings_about_pictures_are_said_whole(url: str) -> None:
+    (warning,) = copy_image(url, resolve=lambda _host, _port: ["10.0.0.1"]).warnings
+    russian = translated_warning(warning, "ru")
+    assert russian.startswith("Картинка 'a.example/…/p.png' пропущена: ")
+    assert " is " not in russian
+    assert " does " not in russian
+
+
 def test_values_are_kept() -> None:
     assert "город" in translated(_advice("город", 12), "ru")
     assert "12" in translated(_advice("город", 12), "ru")
@@ -118,7 +148,8 @@ def test_values_are_kept() -> None:
 
 def test_what_others_say_is_quoted() -> None:
     """A provider's words, and a sentence nobody has put into Russian yet, stay as they are."""
-    for words in ("550 5.1.1 no such user", "Something new.", ""):
+    theirs = ("550 5.1.1 no such user", "mx.example.org cannot be reached", "host answered 421")
+    for words in (*theirs, "Something new.", ""):
         assert translated(words, "ru") == words
 
 
@@ -126,6 +157,7 @@ def test_a_hostile_text_is_matched_in_no_time() -> None:
     """Whatever a provider answers, looking for our own sentences in it costs milliseconds."""
     for piece in ("{{ ", ": ", "is not a variable. ", "letters wait for another try: "):
         translated(piece * 20_000, "ru")
+        translated_warning(piece * 20_000, "ru")
 
 
 @pytest.mark.parametrize("cause", [cause for cause in Cause if cause not in ("fetching", "planning")])
@@ -142,4 +174,4 @@ def test_every_cause_has_words(cause: Cause) -> None:
 
 def test_both_languages_are_whole() -> None:
     assert all(set(words) == {"ru", "en"} for words in KINDS.values())
-    assert all(language_of(russian) == "ru" for _, russian in SENTENCES)
+    assert all(language_of(russian) == "ru" for _, russian in (*SENTENCES, *WARNINGS))

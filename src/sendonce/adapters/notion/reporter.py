@@ -18,7 +18,7 @@ from sendonce.adapters.notion.error_rows import ErrorRows, KnownRows, known_rows
 from sendonce.adapters.notion.names import CANCELLED
 from sendonce.adapters.notion.reports import LetterCounts, NotionReports
 from sendonce.adapters.notion.words import CANCELLED as CANCELLED_WORDS
-from sendonce.adapters.notion.words import PASSING, standstill_words, translated
+from sendonce.adapters.notion.words import PASSING, standstill_words, translated, translated_warning
 from sendonce.domain.jobs import Books
 from sendonce.domain.mailouts import Mailout, MailoutStatus, Phase
 from sendonce.domain.progress import Progress, Standstill
@@ -111,7 +111,7 @@ class NotionReporter:
             reason=self._reason(mailout, standstill, language),
             counts=counts,
             sent_at=mailout.sent_at if counts.sent or counts.in_doubt else None,
-            warnings=[translated(warning, language) for warning in mailout.warnings],
+            warnings=[translated_warning(warning, language) for warning in mailout.warnings],
         )
         if missing:
             log.warning("columns are missing in Notion", extra={"fields": {"columns": list(missing)}})

@@ -95,17 +95,23 @@ def fill(words: Mapping[str, str], language: str, **values: object) -> str:
 
 def translated(text: str, language: str) -> str:
     """Our own sentences in the table's language; whatever else is in the text stays as it is."""
-    if language == "en":
-        return text
-    return "\n".join(_in_russian(line) for line in text.split("\n"))
+    return text if language == "en" else "\n".join(_in_russian(it, _OWN) for it in text.split("\n"))
 
 
-def _in_russian(line: str) -> str:
-    for pattern, russian in _COMPILED:
-        if found := pattern.fullmatch(line[:_LONGEST]):
-            values = {name: _in_russian(value) for name, value in found.groupdict().items()}
+def translated_warning(text: str, language: str) -> str:
+    """The same for what is said about a page. Nobody but us says that, so short pieces are known, too."""
+    return text if language == "en" else _in_russian(text, _OF_PAGES)
+
+
+_Patterns = Sequence[tuple[re.Pattern[str], str]]
+
+
+def _in_russian(text: str, patterns: _Patterns) -> str:
+    for pattern, russian in patterns:
+        if found := pattern.fullmatch(text[:_LONGEST]):
+            values = {name: _in_russian(value, patterns) for name, value in found.groupdict().items()}
             return Template(russian).safe_substitute(values)
-    return line
+    return text
 
 
 def _pattern(english: str) -> re.Pattern[str]:
@@ -249,4 +255,75 @@ SENTENCES: Sequence[tuple[str, str]] = (
         "$name не задан, а без него писать нельзя: $why",
     ),
 )
-_COMPILED = tuple((_pattern(english), russian) for english, russian in SENTENCES)
+WARNINGS: Sequence[tuple[str, str]] = (
+    ("Block $number ($kind), near “$near”: $what", "Блок $number ($kind), возле «$near»: $what"),
+    ("Block $number ($kind): $what", "Блок $number ($kind): $what"),
+    ("skipped (“$name”): $why.", "пропущен («$name»): $why."),
+    ("skipped: $why.", "пропущен: $why."),
+    (
+        "a page of its own; link to it if it is public",
+        "это отдельная страница; если она открыта, дайте ссылку",
+    ),
+    ("a database", "это база данных"),
+    (
+        "a link inside Notion; link to the page if it is public",
+        "это ссылка внутри Notion; если страница открыта, дайте обычную ссылку",
+    ),
+    ("navigation of Notion", "это навигация Notion"),
+    ("a button of Notion", "это кнопка Notion"),
+    ("tabs, which need clicks", "это вкладки, а в письме их не переключить"),
+    ("notes of a meeting", "это заметки встречи"),
+    (
+        "Notion does not tell what is in it; for a button, write a bold link alone in a paragraph",
+        "Notion не говорит, что внутри; вместо кнопки сделайте абзац из одной жирной ссылки",
+    ),
+    ("a row outside of a table", "это строка вне таблицы"),
+    ("a letter cannot hold it", "в письме такого быть не может"),
+    ("its original could not be read", "его оригинал не прочитать"),
+    ("$address is no address of a picture", "$address — не адрес картинки"),
+    ("$address is no address on the web", "$address — не адрес в интернете"),
+    ("shown as a link: a letter cannot play it.", "показан ссылкой: в письме его не проиграть."),
+    ("nested more than $most deep; shown flatter.", "вложен глубже $most уровней; показан площе."),
+    (
+        "the link to $address was left out: it leads nowhere outside Notion.",
+        "ссылка на $address убрана: вне Notion она никуда не ведёт.",
+    ),
+    (
+        "A synced block contains itself: the inner copy is left out.",
+        "Синхронизированный блок содержит сам себя: внутренняя копия пропущена.",
+    ),
+    (
+        "A synced block is left out: share the page of its original with the integration.",
+        "Синхронизированный блок пропущен: откройте интеграции страницу с его оригиналом.",
+    ),
+    ("The image $name is left out: $why.", "Картинка $name пропущена: $why."),
+    (
+        "The image $name is WebP, which Outlook for Windows does not show: use PNG or JPEG.",
+        "Картинка $name — WebP, Outlook для Windows его не показывает: возьмите PNG или JPEG.",
+    ),
+    (
+        "The image $name is $size MB: readers on phones will wait for it.",
+        "Картинка $name весит $size МБ: на телефоне её придётся ждать.",
+    ),
+    (
+        "it is not a PNG, JPEG, GIF or WebP picture. Put one of these instead",
+        "это не PNG, JPEG, GIF и не WebP. Поставьте один из них",
+    ),
+    ("$size pixels are too many", "$size точек — слишком много"),
+    ("it takes too long to come", "её слишком долго ждать"),
+    ("$host is not on the public internet", "$host не в открытом интернете"),
+    ("$host answered $status", "$host ответил $status"),
+    ("$host cannot be reached", "$host недоступен"),
+    ("$host has no good certificate", "у $host нет годного сертификата"),
+    ("$host did not send it ($what)", "$host её не прислал ($what)"),
+    ("there is no host $host", "нет такого сервера: $host"),
+    ("it is larger than $size KB", "она больше $size КБ"),
+    ("it came only in part", "она пришла не целиком"),
+    ("its address does not begin with https://", "её адрес не начинается с https://"),
+    (
+        "its address does not begin with https://, or names a port",
+        "её адрес не начинается с https:// или называет порт",
+    ),
+)
+_OWN: _Patterns = tuple((_pattern(english), russian) for english, russian in SENTENCES)
+_OF_PAGES: _Patterns = tuple((_pattern(english), russian) for english, russian in WARNINGS)
