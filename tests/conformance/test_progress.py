@@ -137,3 +137,13 @@ def test_the_end_is_estimated_from_the_rate_of_all_workers(stage: Stage) -> None
     assert timedelta(0) < left <= timedelta(seconds=2)
     stage.running(20)
     assert progress_of(stage, mailout_id).rate == 5.0
+
+
+def test_a_scheduled_mailout_tells_when_it_starts(stage: Stage) -> None:
+    """It has not begun, so neither its worker nor its sender is looked at."""
+    mailout_id = stage.mailout()
+    when = datetime(2030, 1, 1, tzinfo=UTC)
+    assert stage.store.mailouts.schedule(mailout_id, when)
+    standstill = progress_of(stage, mailout_id).standstill
+    assert standstill is not None
+    assert (standstill.cause, standstill.next_try_at) == (Cause.SCHEDULED, when)
