@@ -79,3 +79,17 @@ def test_a_rate_limit_of_the_server_kills_no_letter(monkeypatch: pytest.MonkeyPa
     asyncio.run(main())
     assert scene.states() == {JobState.SENT: 40}
     assert {job.tries for job in scene.jobs()} == {0}
+
+
+def test_a_wrong_password_is_tried_once_by_eight_connections() -> None:
+    """Eight tries at once would lock the account."""
+    scene = Scene(people=50, connections=8)
+
+    async def main() -> None:
+        async with SmtpServer({"AUTH": [b"535 5.7.8 wrong"]}, extensions=("AUTH PLAIN",)) as server:
+            scene.provider = transport_to(server, username="u", password="p")  # type: ignore[assignment]
+            await scene._play(lambda: any(job.code == "535" for job in scene.jobs()), 5.0)
+            assert len(server.sessions) == 1
+
+    asyncio.run(main())
+    assert scene.states() == {JobState.SCHEDULED: 50}
