@@ -93,6 +93,19 @@ def test_a_role_that_may_not_read_the_cluster_goes_on_with_the_rest(
         assert (cluster, timeline) == ("?", "00000001")
 
 
+def test_a_server_that_takes_no_writes_is_said_to_be_a_standby(postgres_url: str) -> None:
+    """The worker waits for it to be promoted, or for an address that is right."""
+    with recorded(postgres_url) as stage:
+        worker = stage.worker()
+        assert isinstance(stage.store, SqlStore)
+        with stage.store.database.writing() as tx:
+            name = make_url(postgres_url).database
+            tx.exec_driver_sql(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        stage.store.database.engine.dispose()
+        with pytest.raises(Unavailable, match="as a standby does: set DATABASE_URL to the primary"):
+            stage.claim(worker)
+
+
 @pytest.fixture
 def plain_role_url(empty_postgres_url: str, postgres_server: PostgresServer) -> Iterator[str]:
     """A database as its owner sees it, who is nobody else."""

@@ -110,6 +110,20 @@ def test_a_worker_does_not_end_while_its_commit_is_under_way(
     assert len(stage.store.ledger.sending_of(worker)) == 2
 
 
+def test_a_claim_that_waited_for_its_row_is_made(stage: Stage) -> None:
+    """Somebody else wrote to the worker's row, and its count is as it was: a sign of life, say."""
+    stage.running(2)
+    worker = stage.worker()
+    assert isinstance(stage.store, SqlStore)
+    with ThreadPoolExecutor(1) as pool:
+        with stage.store.database.writing() as tx:
+            tx.exec_driver_sql("UPDATE workers SET seen_at = now() WHERE id = %s", (worker,))
+            claim = pool.submit(stage.claim, worker)
+            until(lambda: waits_for_a_row(stage), 10, "the claim waits")
+        turn = claim.result(timeout=10)
+    assert (len(turn.claimed), turn.claims) == (2, 1)
+
+
 def waits_for_a_row(stage: Stage) -> bool:
     assert isinstance(stage.store, SqlStore)
     with stage.store.database.reading() as tx:
