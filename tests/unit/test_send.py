@@ -468,9 +468,7 @@ def test_a_slow_provider_gets_as_many_connections_as_the_rate_needs() -> None:
                 await super()._lane(feed)
 
     scene = Scene(people=40, connections=8, pacer=Pacer(20, 0.0), provider=Slow(latency=0.3))
-    scene.play(
-        seconds=4.0
-    )  # 2.6 s with permits that come back a second after the reply; 12 s over one connection
+    scene.play(seconds=9.0)  # it takes 2.6 s; over one connection it would be 12
     assert scene.states() == {JobState.SENT: 40}
 
 
