@@ -45,6 +45,8 @@ def ask(
 
 
 class House:
+    service: Process
+
     def __init__(self, folder: Path, database_url: str, sandbox: SandboxSes, port: int) -> None:
         self.folder = folder
         self.sandbox = sandbox
@@ -127,13 +129,22 @@ class House:
 
 
 @contextmanager
-def housed(folder: Path, database_url: str, sandbox_flags: Sequence[str] = ()) -> Iterator[House]:
+def housed(
+    folder: Path,
+    database_url: str,
+    sandbox_flags: Sequence[str] = (),
+    *,
+    through: Sequence[str] = (),
+    **environment: str,
+) -> Iterator[House]:
+    """``through`` is a command that runs the service; settings are changed by name."""
     port = free_port()
     flags = ["--max-rate=1000", f"--events-url=http://127.0.0.1:{port}/ses-events", *sandbox_flags]
-    sandbox = SandboxSes(folder / "sandbox", [*flags, "--subscribe", "--keep-messages=1000"])
+    sandbox = SandboxSes(folder / "sandbox", ["--subscribe", "--keep-messages=1000", *flags])
     house = House(folder, database_url, sandbox, port)
-    serve = [sys.executable, "-m", "sendonce", "serve"]
-    service = Process(serve, house.environment, folder / "serve.log", folder)
+    house.environment |= environment
+    serve = [*through, sys.executable, "-m", "sendonce", "serve"]
+    service = house.service = Process(serve, house.environment, folder / "serve.log", folder)
     try:
         house.wait_until(lambda: _ready(house.url), "the service is ready", 30)
         yield house

@@ -19,12 +19,14 @@ from sendonce.adapters.events.sns import SnsMessage, SnsRefused
 from sendonce.adapters.events.sns_certificates import CERTIFICATE_SECONDS, CertificateUnknown
 from sendonce.adapters.events.sns_subscriptions import confirm_subscription
 from sendonce.domain.event_route import ATTEND_EVERY
+from sendonce.entrypoints.http.access import Gate
 from sendonce.entrypoints.http.answers import error_answer, json_answer
 from sendonce.entrypoints.http.bodies import read_body
 from sendonce.entrypoints.http.service import Service
 from sendonce.entrypoints.http.slow_lane import SlowLane
 from sendonce.errors import BadInput, Unavailable
 from sendonce.flows.record_event import record_told
+from sendonce.flows.repeat import shortages
 from sendonce.wiring import aws_credentials, sns_verifier
 
 log = logging.getLogger(__name__)
@@ -37,7 +39,8 @@ async def attend_to_events(service: Service) -> None:
     try:
         while True:
             try:
-                await service.in_writer(service.listener.attend)
+                with shortages():
+                    await service.in_writer(service.listener.attend)
             except Unavailable as exc:
                 log.warning("the event route cannot be noted", extra={"fields": {"error": str(exc)}})
             await asyncio.sleep(ATTEND_EVERY)
@@ -56,6 +59,8 @@ class SesEventEndpoint:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._verifier = sns_verifier(service.settings)
+        # Who knows a topic of ours and forges. Other failures must not slow down SNS at the same address.
+        self._forgers = Gate()
         self._slow_lane = SlowLane()
 
     async def post(self, request: Request) -> Response:
@@ -89,15 +94,19 @@ class SesEventEndpoint:
         try:
             return await self._verify(request, body)
         except Unavailable:
-            self._service.gate.tolerates(request)  # most probably a made-up address
+            self._forgers.tolerates(request)  # most probably a made-up address
             raise
 
     async def _verify(self, request: Request, body: bytes) -> SnsMessage:
         verify = partial(self._service.in_verifier, self._verifier.verify_now, body, request.headers)
-        if not self._service.gate.has_had_enough_of(request):
-            return await verify()
-        async with self._slow_lane.turn():
-            return await verify()
+        try:
+            if not self._forgers.has_had_enough_of(request):
+                return await verify()
+            async with self._slow_lane.turn():
+                return await verify()
+        except SnsRefused:
+            self._forgers.tolerates(request)
+            raise
 
     def _turn_away(self, request: Request, refusal: SnsRefused) -> Response:
         """The cause is for the log; a stranger learns nothing, and cannot fill the log either."""
