@@ -76,10 +76,12 @@ def weigh(
     doubt: Doubt, listening: Listening, look_around: Callable[[], Surroundings], quiet: timedelta
 ) -> Weighed:
     """``look_around`` costs some queries and is asked only where the rest speaks for absence."""
+    if doubt.transport is None:
+        return _parked("It was never claimed here, but may have been sent from another copy of the database.")
     if doubt.transport not in TELLING_TRANSPORTS:
-        return _parked(f"{doubt.transport or 'Its transport'} never tells afterwards which letters it took.")
+        return _parked(f"{doubt.transport} never tells afterwards which letters it took.")
     if doubt.death_proof_at is None or doubt.claimed_at is None:
-        return _waiting("Nothing proves yet that nobody can still be sending it.")
+        return _parked("Nothing proves that nobody else is sending it, as after a restored database.")
     quiet_until = doubt.death_proof_at + quiet
     coverage = listening.covers(doubt.claimed_at, quiet_until)
     if coverage is Coverage.BROKEN:
