@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sendonce.adapters.stores.sql.store import SqlStore, open_store
 from sendonce.domain.doubts import Doubt
 from sendonce.domain.jobs import ClaimRequest
-from tests.conformance.stage import worker_record
+from tests.conformance.stage import NOBODY, Stage, worker_record
 
 # They hold the jobs of one state, and those are few: two groups, some doubts, the rest of a mailout.
 OF_A_STATE = ("message_jobs_scheduled", "message_jobs_sending", "message_jobs_in_doubt")
@@ -84,3 +84,20 @@ def test_the_surroundings_of_a_doubt_are_found_without_a_walk_through_history(sq
     assert any("message_jobs_unheard" in step for step in jobs)
     assert [step for step in jobs if step.startswith("SCAN")] == []
     assert [step for step in events if "delivery_events_received" not in step] == []
+
+
+def test_postgres_finds_a_due_job_by_its_index(postgres_url: str) -> None:
+    """Also where nearly all jobs are due, and the server thinks that the first row it reads will do."""
+    with closing(open_store(postgres_url)) as store:
+        Stage(store).running(3000)
+        with store.database.writing() as tx:
+            tx.exec_driver_sql("ANALYZE")
+            columns = store.database.server.columns(tx)
+            statement = store.database.statement("open_claim").replace("{fingerprint}", columns)
+            values = {"worker": NOBODY, "token": "t", "claims": 0, "anyway": False, "sender": ""}
+            explained = store.database.driver(tx).execute(
+                f"EXPLAIN {statement}", {**values, "known_start": None}
+            )
+            plan = [row[0] for row in explained if "message_jobs" in row[0]]
+    assert plan
+    assert all("message_jobs_scheduled" in step for step in plan), plan
