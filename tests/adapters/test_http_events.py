@@ -271,6 +271,13 @@ def test_a_note_that_cannot_be_written_begins_a_new_stretch(
     until(lambda: _broken(service, began), 10, "the break is noted")
 
 
+def test_an_event_that_cannot_be_read_begins_a_new_stretch(listening: tuple[HttpStage, datetime]) -> None:
+    """It may be the Send event of a letter in doubt, whose absence would then be proven by its presence."""
+    service, began = listening
+    assert _post(service, _signed('{"eventType": "Send", "mail": {"timestamp": "yesterday"}}')).status == 200
+    until(lambda: _broken(service, began), 10, "the break is noted")
+
+
 def test_a_strangers_message_breaks_nothing(listening: tuple[HttpStage, datetime]) -> None:
     """What is refused is no event of ours."""
     service, began = listening

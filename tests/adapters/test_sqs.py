@@ -26,6 +26,7 @@ from sendonce.adapters.events.sqs import SnsEnvelopes, SqsQueue, SqsSettings
 from sendonce.adapters.metrics import Metrics, NullMetrics
 from sendonce.adapters.stores.memory import MemoryStore
 from sendonce.domain.checks import Verdict
+from sendonce.domain.event_route import Coverage
 from sendonce.domain.events import DeliveryEvent, EventVerdict
 from sendonce.domain.jobs import JobState
 from sendonce.errors import BadInput, Unavailable
@@ -111,6 +112,10 @@ class Desk:
     def drained(self) -> bool:
         """Whether the queue was ever noted as empty."""
         return bool(self.store.event_route.listening().receivers)
+
+    @property
+    def stretches(self) -> list[tuple[datetime, datetime]]:
+        return [(row.since, row.seen) for row in self.store.event_route.listening().receivers]
 
     @property
     def state(self) -> JobState:
@@ -257,8 +262,26 @@ def test_a_refused_message_keeps_the_queue_from_being_drained(sqs: SqsServer, de
     """It may be an event that our own mistake keeps us from reading."""
     sqs.put(signed(event(str(uuid4()))), event(desk.job.id))
     desk.pull()
+    began = desk.stretches
     desk.pull()
-    assert (sqs.left, desk.drained) == (1, False)
+    assert (sqs.left, desk.stretches) == (1, began)
+
+
+@pytest.mark.parametrize("kind", ["unreadable", "refused"])
+def test_a_message_that_cannot_be_read_begins_a_new_stretch_at_once(
+    sqs: SqsServer, desk: Desk, kind: str
+) -> None:
+    """It may be the Send event of a letter in doubt. Another reader of the queue must not go on as before."""
+    sqs.put(signed(event(desk.job.id)))
+    desk.pull()
+    began = desk.store.event_route.listening().now
+    sqs.put(signed("{") if kind == "unreadable" else event(desk.job.id))
+    desk.pull()
+    beside = Listener(desk.store.event_route, {TOPIC}, durable=True)
+    now = desk.store.event_route.listening().now
+    beside.attend()
+    listening = desk.store.event_route.listening()
+    assert (listening.covers(began, now), listening.covers(now, now)) == (Coverage.BROKEN, Coverage.WHOLE)
 
 
 def test_a_queue_that_no_topic_delivers_to_is_not_listened_to(sqs: SqsServer, desk: Desk) -> None:

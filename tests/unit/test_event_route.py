@@ -50,6 +50,7 @@ def queue(since: float, seen: float) -> Receiver:
         ([queue(90, 1)], 60, 30, WHOLE),
         ([queue(90, 1)], 91, 30, BROKEN),  # a queue that is made later has no earlier events
         ([queue(90, 40)], 60, 30, SO_FAR),  # they wait in it
+        ([queue(90, 40), queue(35, 1)], 60, 30, BROKEN),  # a message in it could not be read
         ([queue(9000, 8000)], 8500, 7000, BROKEN),  # it forgets after some days
         ([queue(90, 1), push(90, 50)], 60, 30, WHOLE),
     ],

@@ -63,14 +63,10 @@ class Listening:
         return next(each for each in Coverage if each in found)
 
     def _by_queue(self, start: datetime, end: datetime) -> Coverage:
-        seen = [
-            each.seen for each in self.receivers if each.durable and each.since <= start <= self._end(each)
-        ]
-        if not seen:
-            return Coverage.BROKEN
-        if max(seen) >= end:
+        rows = [each for each in self.receivers if each.durable and each.since <= start <= self._end(each)]
+        if any(each.seen >= end for each in rows):
             return Coverage.WHOLE
-        return Coverage.SO_FAR if self.now - max(seen) <= QUEUE_PATIENCE else Coverage.BROKEN
+        return Coverage.SO_FAR if any(map(self._goes_on, rows)) else Coverage.BROKEN
 
     def _by_push(self, start: datetime, end: datetime) -> Coverage:
         pushed = sorted((each for each in self.receivers if not each.durable), key=lambda each: each.since)

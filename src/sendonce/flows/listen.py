@@ -2,7 +2,7 @@
 
 Listening is what was received, not that a process runs. Without an allowed topic, or before one of them
 has delivered or confirmed anything, nothing is noted. Whatever may have cost an event (an answer of 5xx, a
-note that could not be written) begins a new stretch with the next note.
+note that could not be written, an event that could not be read) begins a new stretch with the next note.
 """
 
 from __future__ import annotations
@@ -65,6 +65,16 @@ class Listener:
         """An event may be lost: one that we could not take."""
         with self._lock:
             self._broken = True
+
+    def missed(self) -> None:
+        """An event came and could not be read. Raises Unavailable: then it has to come again.
+
+        For a queue the new stretch begins at once: other readers go on with the old one, and this process
+        may end before it finds the queue empty.
+        """
+        self.broke()
+        if self._durable:
+            self.attend()
 
     def leave(self) -> None:
         """Sign off in good order."""

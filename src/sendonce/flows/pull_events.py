@@ -99,6 +99,7 @@ class EventPuller:
             told = self._reader.read(message)
         except Refused as exc:
             log.warning("SNS message refused", extra={"fields": {"queued": message.id, "error": str(exc)}})
+            self._listener.missed()  # it may be an event all the same, until a dead-letter queue takes it
             return False
         except Unavailable as exc:
             log.warning("SNS message put off", extra={"fields": {"queued": message.id, "error": str(exc)}})
@@ -107,5 +108,5 @@ class EventPuller:
             self._listener.ended(told.topic)
         else:
             self._listener.heard_from(told.topic)
-        record_told(self._events, self._meter, told.event)
+        record_told(self._events, self._meter, self._listener, told.event)
         return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from sendonce.domain.events import DeliveryEvent, EventVerdict, UnreadableEvent
+from sendonce.flows.listen import Listener
 from sendonce.ports import Events, Meter
 
 log = logging.getLogger(__name__)
@@ -15,12 +16,18 @@ _ALARMS = {
 }
 
 
-def record_told(events: Events, meter: Meter, told: DeliveryEvent | UnreadableEvent | None) -> str:
-    """What became of a genuine message. Raises Unavailable: then the carrier has to bring it again."""
+def record_told(
+    events: Events, meter: Meter, listener: Listener, told: DeliveryEvent | UnreadableEvent | None
+) -> str:
+    """What became of a genuine message. Raises Unavailable: then the carrier has to bring it again.
+
+    One that cannot be read may be the Send event of a letter in doubt: it came, and yet nothing was heard.
+    """
     match told:
         case None:
             return "ignored"
         case UnreadableEvent():
+            listener.missed()
             return _keep_unreadable(events, meter, told)
         case DeliveryEvent():
             return str(record_event(events, meter, told))

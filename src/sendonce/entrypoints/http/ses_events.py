@@ -118,7 +118,7 @@ class SesEventEndpoint:
         service = self._service
         service.listener.heard_from(message.topic_arn)
         told = read_notification(message.message, message.message_id, message.topic_arn)
-        return record_told(service.store.events, service.metrics, told)
+        return record_told(service.store.events, service.metrics, service.listener, told)
 
     def _confirm(self, message: SnsMessage) -> str:
         settings = self._service.settings
