@@ -17,6 +17,7 @@ import termios
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -569,6 +570,23 @@ def test_nothing_is_claimed_while_the_wall_clock_has_leapt(world: World) -> None
     assert len(accepted(world)) == held
     worker.signal(signal.SIGUSR2)
     until(lambda: world.eye.count("sent") == 400, 30, "it goes on when the clock is right again")
+    assert worker.end() == 0
+
+
+def test_no_mailout_starts_by_a_clock_that_has_leapt(world: World) -> None:
+    """Its time has not come. It is neither started nor refused, and keeps its time."""
+    world.plan(10)
+    letter = world.directory / "later.md"
+    letter.write_text("---\nsubject: Later\n---\nHello again\n")
+    held = world.ask("mailout", "create", str(letter))["id"]
+    in_an_hour = datetime.now(UTC) + timedelta(hours=1)
+    world.ask("mailout", "send", held, "--at", in_an_hour.strftime("%Y-%m-%dT%H:%MZ"))
+    worker = world.worker(program=JUMPING)
+    until(lambda: world.eye.count("sent") == 10, 20, "letters leave")
+    worker.signal(signal.SIGUSR1)
+    until(lambda: worker.log.read_text().count("the clock jumped") >= 2, 30, "the leap is noticed")
+    told = world.ask("mailout", "status", held)
+    assert (told["status"], told["scheduled"]) == ("ready", True)
     assert worker.end() == 0
 
 

@@ -56,6 +56,11 @@ class TimeKeeper:
 
     # -- asked now and then --------------------------------------------------------------------
 
+    def may_start(self) -> bool:
+        """Whether a mailout may be started and planned by the store's clock. Raises Unavailable."""
+        self.note(self._ledger.now())
+        return self.may_claim()
+
     @property
     def may_prove_absence(self) -> bool:
         """After a jump the quiet time of a doubt may be the clock's own leap, so it starts again."""

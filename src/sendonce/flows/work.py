@@ -267,6 +267,8 @@ class Worker:
     async def _plan(self) -> None:
         resting = self._sender is not None and self._sender.idle.is_set()
         settled = self._sender.settled if self._sender is not None and resting else None
+        if not await asyncio.to_thread(self._clock.may_start):
+            return
         self._planning = await asyncio.to_thread(self._steward.run)
         self._house_kept_at = settled
 

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import threading
 import uuid
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,7 @@ class Housekeeper:
 
     def __init__(self, settings: Settings, store: Store, state: StateDirectory) -> None:
         from sendonce import wiring
+        from sendonce.flows.keep_time import TimeKeeper
         from sendonce.flows.miss_workers import RollCall
         from sendonce.flows.start_due import DueStarter
         from sendonce.flows.steward import Steward
@@ -52,6 +54,8 @@ class Housekeeper:
         self._store = store
         self._state = state
         self._roll_call = RollCall(store)
+        self._clock = TimeKeeper(store.ledger, None, timedelta())
+        self._clock.open()
         self._retry_after = settings.retry_base_seconds
         self._bury_every = settings.bury_interval_seconds
         self._leaving = threading.Event()  # a long planning run looks at it between two chunks
@@ -95,6 +99,8 @@ class Housekeeper:
         check_ledger(self._store, self._state)
         bury_the_dead(self._store, self._state, self._retry_after)
         self._roll_call.call()
+        asyncio.run(self._clock.mind())
 
     def _plan(self) -> None:
-        self._steward.run()
+        if self._clock.may_start():
+            self._steward.run()
