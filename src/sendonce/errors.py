@@ -7,6 +7,7 @@
     ├── Refused                a rule says no                         exit 3, HTTP 409
     │   ├── Unsendable         a mailout cannot be sent as it is      exit 3, HTTP 400
     │   ├── SenderRefused      the provider would refuse every letter exit 3, HTTP 409
+    │   ├── Overtaken          somebody else changed it meanwhile     exit 3, HTTP 409
     │   ├── LedgerRolledBack   the database is older than what was sent from it
     │   └── SchemaMismatch     the database has another program's schema
     ├── WorkerBuried           the ledger has ended this worker       exit 1: start it again
@@ -53,6 +54,10 @@ class Unsendable(Refused):
 
 class SenderRefused(Refused):
     """The account, its identity or its configuration has to be mended first; nothing was started."""
+
+
+class Overtaken(Refused):
+    """What was looked at is not so any more; nothing was done."""
 
 
 class LedgerRolledBack(Refused):

@@ -265,8 +265,12 @@ class Mailouts(Protocol):
         *,
         except_of: Sequence[str] | None = None,
         forced: bool = False,
+        checked: Mailout | None = None,
     ) -> bool:
         """ready → sending, atomically; False when somebody else did it or it is not ready.
+
+        ``checked`` is the mailout as somebody looked at it: False also when its letter or its time is another
+        by now.
 
         Whom one of ``except_of`` went to, or may have, is planned as skipped; None keeps what was said when
         it was scheduled.

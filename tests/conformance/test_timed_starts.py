@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from sendonce.domain.checks import Check
 from sendonce.domain.letters import Letter, MessageSettings
-from sendonce.domain.mailouts import MailoutStatus
+from sendonce.domain.mailouts import MailoutStatus, NewMailout
 from sendonce.domain.subscribers import DEFAULT_TENANT
-from sendonce.errors import LedgerRolledBack, Refused
+from sendonce.errors import LedgerRolledBack, Overtaken, Refused
+from sendonce.flows.check_sender import Recipients
 from sendonce.flows.start_due import DueStarter
 from sendonce.flows.start_mailout import StartOrder, StartReport, start_mailout
 from tests.conformance.backdoor import pass_time
@@ -139,6 +142,53 @@ def test_many_clocks_start_it_once(shared_stage: Stage) -> None:
             done.result()
     mailout = shared_stage.get(mailout_id)
     assert (mailout.status, mailout.reason) == (MailoutStatus.SENDING, None)
+
+
+class Meddling:
+    """A check of the sender during which a person changes the mailout."""
+
+    def __init__(self, change: Callable[[], bool]) -> None:
+        self._change = change
+
+    def refusals(self, recipients: Recipients) -> Sequence[Check]:
+        assert self._change()
+        return ()
+
+
+def test_whoever_moves_its_time_in_the_last_moment_is_not_overruled(stage: Stage) -> None:
+    """They were told of the new time; the clock was already checking the sender, which takes seconds."""
+    mailout_id = scheduled(stage)
+    pass_time(stage.store, 3601)
+    later = stage.store.ledger.now() + timedelta(hours=2)
+    check = Meddling(lambda: stage.store.mailouts.schedule(mailout_id, later))
+    DueStarter(stage.store, lambda: SETTINGS, check).run()
+    mailout = stage.get(mailout_id)
+    assert (mailout.status, mailout.scheduled, mailout.send_at) == (MailoutStatus.READY, True, later)
+
+
+def test_a_letter_changed_in_the_last_moment_is_checked_before_it_is_sent(stage: Stage) -> None:
+    """What starts is what was checked. The next look checks the new letter, and refuses it."""
+    mailout_id = scheduled(stage)
+    pass_time(stage.store, 3601)
+    bad = NewMailout(name="n", source="s", letter=Letter("Hi", "", "<p>{{ town }}</p>", "{{ town }}"))
+    check = Meddling(lambda: stage.store.mailouts.replace_letter(mailout_id, bad))
+    DueStarter(stage.store, lambda: SETTINGS, check).run()
+    assert stage.get(mailout_id).status == MailoutStatus.READY
+    starter(stage).run()
+    mailout = stage.get(mailout_id)
+    assert (mailout.status, mailout.scheduled) == (MailoutStatus.READY, False)
+    assert "{{ town }}" in (mailout.reason or "")
+
+
+def test_a_time_moved_before_the_clock_gets_to_it_holds(stage: Stage) -> None:
+    """The list of what is due may be seconds old: the mailouts before it were being started."""
+    mailout_id = scheduled(stage)
+    later = stage.store.ledger.now() + timedelta(hours=2)
+    order = StartOrder(mailout_id, DEFAULT_TENANT, at_once=True, for_time=stage.get(mailout_id).send_at)
+    stage.store.mailouts.schedule(mailout_id, later)
+    with pytest.raises(Overtaken, match="changed a moment ago"):
+        start_mailout(stage.store, lambda: SETTINGS, order)
+    assert stage.get(mailout_id).scheduled
 
 
 def test_what_cannot_start_waits_for_a_person(stage: Stage) -> None:

@@ -80,6 +80,13 @@ class Mailout:
     page_event: PageEvent | None = None
     forced: bool = False
 
+    def is_still(self, checked: Mailout | None) -> bool:
+        """Whether its letter and its time are those that were checked."""
+        return checked is None or (
+            (self.letter_id, self.send_at, self.scheduled)
+            == (checked.letter_id, checked.send_at, checked.scheduled)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class NewMailout:

@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from sendonce.domain.letters import MessageSettings
 from sendonce.domain.mailouts import Mailout
-from sendonce.errors import BadSetting, LedgerRolledBack, Refused, SendonceError, Unavailable
+from sendonce.errors import BadSetting, LedgerRolledBack, Overtaken, Refused, SendonceError, Unavailable
 from sendonce.flows.check_sender import UNCHECKED, SenderCheck
 from sendonce.flows.start_mailout import StartOrder, start_mailout
 from sendonce.ports import Store
@@ -36,6 +36,9 @@ class DueStarter:
                 self._start(mailout)
             except (LedgerRolledBack, Unavailable):
                 raise
+            except Overtaken as exc:
+                # It has another time or another letter by now: the next look goes by those.
+                log.info("a due mailout was changed", extra={"fields": _fields(mailout, exc)})
             except BadSetting as exc:
                 # This process cannot judge the letter; a worker, which has these settings, can.
                 log.warning("a due mailout waits for a worker", extra={"fields": _fields(mailout, exc)})
@@ -50,7 +53,7 @@ class DueStarter:
                 f"It was to start at {mailout.send_at:%Y-%m-%d %H:%M} UTC, and no worker ran within a day of "
                 "that time. Send it again if it is still wanted."
             )
-        order = StartOrder(mailout.id, mailout.tenant_id, at_once=True)
+        order = StartOrder(mailout.id, mailout.tenant_id, at_once=True, for_time=mailout.send_at)
         start_mailout(self.store, self.message_settings, order, self.sender_check)
 
 

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from sendonce.domain.letters import Letter, MessageSettings
 from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout, PageEvent
-from sendonce.errors import BadInput, LedgerRolledBack, NotFound, Refused, Unsendable
+from sendonce.errors import BadInput, LedgerRolledBack, NotFound, Overtaken, Refused, Unsendable
 from sendonce.flows.check_sender import (
     UNCHECKED,
     Recipients,
@@ -35,7 +35,8 @@ class StartOrder:
 
     ``dry_run`` makes all the checks and changes nothing; ``test_emails`` sends to these few only, and the
     mailout stays as it is. ``send_at`` schedules it; without it the letter's own time holds, which
-    ``at_once`` overrules. ``event`` is what its page asked by: it starts the mailout once.
+    ``at_once`` overrules. The clock starts it ``for_time``, unless that was changed meanwhile.
+    ``event`` is what its page asked by: it starts the mailout once.
     Whom one of the mailouts ``except_of`` went to is left out; None keeps what was said when scheduling.
     ``force`` starts it although the provider would refuse every letter.
     """
@@ -46,6 +47,7 @@ class StartOrder:
     test_emails: tuple[str, ...] | None = None
     send_at: datetime | None = None
     at_once: bool = False
+    for_time: datetime | None = None
     event: PageEvent | None = None
     except_of: tuple[str, ...] | None = None
     force: bool = False
@@ -75,6 +77,7 @@ def start_mailout(
 ) -> StartReport:
     """Check and start. Of many callers at once one succeeds; the others get Refused.
 
+    What starts is what was checked: Overtaken where the letter or its time was changed meanwhile.
     Raises NotFound, Refused for a mailout that is not ready, Unsendable for one that could not be sent
     as it is, and SenderRefused: then it stays as it was. Whoever starts one without a ``sender_check`` leaves
     that to somebody else.
@@ -227,7 +230,9 @@ def _start(
     store: Store, mailout: Mailout, order: StartOrder, waits_until: datetime | None, planned: int
 ) -> None:
     if waits_until is None:
-        done = store.mailouts.start(mailout.id, order.event, except_of=order.except_of, forced=order.force)
+        done = store.mailouts.start(
+            mailout.id, order.event, except_of=order.except_of, forced=order.force, checked=mailout
+        )
     else:
         done = store.mailouts.schedule(mailout.id, waits_until, except_of=order.except_of)
     what = "mailout started" if waits_until is None else "mailout scheduled"
@@ -240,6 +245,8 @@ def _check_status(mailout: Mailout, order: StartOrder) -> None:
     draft_may_be_tried = order.dry_run and mailout.status == MailoutStatus.DRAFT
     if mailout.status != MailoutStatus.READY and not draft_may_be_tried:
         raise _not_ready(mailout)
+    if order.for_time is not None and (mailout.send_at, mailout.scheduled) != (order.for_time, True):
+        raise _changed(mailout)
 
 
 def _not_ready(mailout: Mailout) -> Refused:
@@ -251,7 +258,11 @@ def _not_ready(mailout: Mailout) -> Refused:
     }
     over = mailout.cancelled and mailout.status != MailoutStatus.SENDING
     how = "was cancelled: create it anew to send it" if over else what.get(mailout.status)
-    return Refused(f"The mailout {mailout.id} {how or 'was not ready a moment ago'}.")
+    return Refused(f"The mailout {mailout.id} {how}.") if how else _changed(mailout)
+
+
+def _changed(mailout: Mailout) -> Overtaken:
+    return Overtaken(f"The mailout {mailout.id} was changed a moment ago. Look at it, then start it again.")
 
 
 def _check_ledger(store: Store) -> None:

@@ -165,10 +165,13 @@ class MemoryMailouts:
         *,
         except_of: Sequence[str] | None = None,
         forced: bool = False,
+        checked: Mailout | None = None,
     ) -> bool:
         with self._state.transaction() as now:
             entry = self._with(mailout_id, MailoutStatus.READY)
-            if entry is None or (event is not None and not self.hear(mailout_id, event)):
+            if entry is None or not entry.mailout.is_still(checked):
+                return False
+            if event is not None and not self.hear(mailout_id, event):
                 return False
             m = entry.mailout
             reason = m.reason if m.paused else None

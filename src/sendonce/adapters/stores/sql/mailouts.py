@@ -172,6 +172,7 @@ class SqlMailouts:
         *,
         except_of: Sequence[str] | None = None,
         forced: bool = False,
+        checked: Mailout | None = None,
     ) -> bool:
         with self._db.writing() as tx:
             now = self._db.now(tx)
@@ -179,6 +180,8 @@ class SqlMailouts:
             phase = sa.case((M.letter_id.is_(None), "fetching"), else_="planning")
             started = {"status": "sending", "phase": phase, "started_at": now, "reason": reason}
             update = mailouts.update().where(M.id == mailout_id, M.status == "ready")
+            if checked is not None:
+                update = update.where(_is_still(checked))
             if event is not None:
                 update = update.where(_is_news(event)).values(**_remembered(event))
             said = {**started, **_excepting(except_of), "scheduled": False, "forced": forced}
@@ -344,6 +347,15 @@ class SqlMailouts:
                 return None
             insert_outbox(tx, now, "mailout.report", {"mailout_id": mailout_id, "status": ended})
             return MailoutStatus(ended)
+
+
+def _is_still(checked: Mailout) -> sa.ColumnElement[bool]:
+    """``Mailout.is_still`` in SQL."""
+    return sa.and_(
+        M.letter_id.is_not_distinct_from(checked.letter_id),
+        M.send_at.is_not_distinct_from(checked.send_at),
+        M.scheduled == checked.scheduled,
+    )
 
 
 def _is_news(event: PageEvent) -> sa.ColumnElement[bool]:
