@@ -564,6 +564,10 @@ class WireLog(Protocol):
     @property
     def proof(self) -> str: ...
 
+    @property
+    def claims(self) -> int:
+        """How many claims its worker had made when it last wrote their count, just after their commit."""
+
     def verdict(self, job_id: str, attempt: int) -> Outcome | Wired: ...
 
 

@@ -166,6 +166,29 @@ def test_the_journal_of_a_killed_worker_settles_all_but_what_was_on_the_wire(
     assert 0 <= len(accepted(world)) - states.get("sent", 0) <= in_doubt
 
 
+def test_a_journal_that_went_back_lets_nothing_be_sent_again(world: World) -> None:
+    """A backup of the state directory was put back over it. It does not know of the letters sent since."""
+    world.plan(400)
+    worker = world.worker("--name", "mailer", CONCURRENCY="1")
+    journal = until_found(world, "workers/mailer")
+    until(lambda: world.eye.count("sent") > 10, 20, "letters leave")
+    backup = journal.read_bytes()
+    until(lambda: world.eye.count("sent") > 60, 20, "more letters leave")
+    worker.kill()
+    journal.write_bytes(backup)
+    left = world.eye.count("sending")
+    assert bury(world) == 1
+    assert world.eye.count("in_doubt") == left
+    assert len(accepted(world)) == len(set(accepted(world)))
+
+
+def until_found(world: World, name: str) -> Path:
+    """A file in the state directory of the ledger."""
+    root = Path(world.environment["STATE_DIR"])
+    until(lambda: any(root.glob(f"*/{name}")), 20, f"{name} is there")
+    return next(root.glob(f"*/{name}"))
+
+
 def test_a_second_worker_of_the_same_name_is_refused(world: World) -> None:
     world.plan(400)
     first = world.worker("--name", "mailer")

@@ -83,6 +83,8 @@ class WorkerFile:
 
     def claimed(self, claim_seq: int, claims: int) -> None:
         """Keep the claim's number and the worker's count outside the database: a restored one has less."""
+        if self._writable and (claim_seq, claims) == (self.highest_claim, self.count.claims):
+            return
         self.highest_claim = max(self.highest_claim, claim_seq)
         self.count = replace(self.count, claims=claims)
         try:
@@ -232,7 +234,7 @@ class StateDirectory:
             if worker.boot_id == boot_id():
                 yield _read_journal(descriptor, worker.id)
             else:
-                yield WireLog({}, trusted=False, proof="its lock is free, and the machine has restarted")
+                yield WireLog({}, False, "its lock is free, and the machine has restarted", claims=0)
             self._remove(path)
 
     def sees_alive(self, worker: WorkerRecord) -> bool:
@@ -318,6 +320,7 @@ class WireLog:
     records: dict[tuple[str, int], Outcome | None]
     trusted: bool
     proof: str
+    claims: int
 
     def verdict(self, job_id: str, attempt: int) -> Outcome | Wired:
         known = (job_id, attempt) in self.records
@@ -408,7 +411,8 @@ def _read_journal(descriptor: int, worker_id: str) -> WireLog:
         elif words and (words[0] != "H" or words[3] != worker_id):
             trusted = False
     # A worker writes one slot at a time, so it leaves at most one unfinished.
-    return WireLog(records, trusted and unfinished <= 1, "its lock is free")
+    claims = int(header[7]) if trusted and len(header) > 7 else 0
+    return WireLog(records, trusted and unfinished <= 1, "its lock is free", claims)
 
 
 def _is_unfinished(raw: bytes) -> bool:

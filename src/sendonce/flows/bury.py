@@ -48,20 +48,31 @@ def _bury(store: Store, worker: WorkerRecord, wire_log: WireLog, retry_after: fl
     failpoint("bury-before")
     proof = f"worker {worker.name} (pid {worker.pid}) is dead: {wire_log.proof}"
     refs = store.ledger.sending_of(worker.id)
-    settlements = [_settlement(ref, wire_log, proof, retry_after) for ref in refs]
+    whole = _knows_the_last_claims(store, worker, wire_log)
+    settlements = [_settlement(ref, wire_log, whole, proof, retry_after) for ref in refs]
     store.ledger.turn(settlements, None)
     failpoint("bury-after")
     store.workers.end(worker.id, proof)
     log.warning("buried a dead worker", extra={"fields": {"proof": proof, **_count(settlements, proof)}})
 
 
-def _settlement(ref: JobRef, wire_log: WireLog, proof: str, retry_after: float) -> Settlement:
+def _knows_the_last_claims(store: Store, worker: WorkerRecord, wire_log: WireLog) -> bool:
+    """A journal may have gone back too: a snapshot or a backup of the state directory was put in its place.
+
+    A claim is counted there after its commit, and nothing of it is sent before. So the last may be missing.
+    """
+    counted = store.workers.claims_of([worker.id]).get(worker.id, 0)
+    return wire_log.claims >= counted - 1
+
+
+def _settlement(ref: JobRef, wire_log: WireLog, whole: bool, proof: str, retry_after: float) -> Settlement:
+    """A letter that a journal does not know never left, if the journal is ``whole``."""
     job_id, attempt = ref
     match wire_log.verdict(job_id, attempt):
-        case Wired.NEVER:
+        case Wired.NEVER if whole:
             never_left = Deferred("never_left", proof, retry_after=0.0, throttle=True)
             return Settlement(job_id, attempt, never_left)
-        case Wired.MAYBE:
+        case Wired.NEVER | Wired.MAYBE:
             return Settlement(job_id, attempt, InDoubt(proof), death_proof=proof)
         case Deferred() as deferred:
             return Settlement(job_id, attempt, deferred, retry_after=retry_after)

@@ -571,6 +571,8 @@ class Sender:
             self._note_claim(turn)
             failpoint("claimed")
             self._load(turn.claimed)
+        elif turn.claims:  # counted, but others were faster
+            self._journal.claimed(self._highest_claim, turn.claims)
         return turn
 
     def _note_claim(self, turn: Turn) -> None:
