@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Protocol
 
@@ -321,6 +321,9 @@ class Mailouts(Protocol):
         """Final: sets the flag. The scheduled jobs are skipped by ``cancel_chunk``."""
 
     def cancel_chunk(self, mailout_id: str, size: int) -> int: ...
+
+    def call_back_chunk(self, mailout_id: str, longest: timedelta, size: int) -> int:
+        """Scheduled jobs that are due in more than ``longest`` are due now; how many of at most ``size``."""
 
     def complete(self, mailout_id: str) -> MailoutStatus | None:
         """sending → sent or failed when nothing is scheduled or sending; puts the report into the outbox."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -30,6 +30,7 @@ ASKED_OFTEN: dict[str, Callable[[SqlStore], object]] = {
     "the oldest claim": lambda store: store.ledger.oldest_claim(),
     "doubts": lambda store: store.ledger.doubts(100, transport="ses"),
     "when the next is due": lambda store: store.jobs.oldest_due(),
+    "letters due far ahead": lambda store: store.mailouts.call_back_chunk("m", timedelta(days=1), 100),
     "whether a mailout is over": lambda store: store.mailouts.complete("m"),
     "a claim made twice": lambda store: claim_twice(store),
     "a worker's leave": lambda store: store.workers.end("w", "left"),

@@ -101,6 +101,17 @@ def go_on_listening(store: Store, receiver: str) -> None:
         assert tx.execute(event_receivers.update().where(own).values(seen=store.database.now(tx))).rowcount
 
 
+def put_off(store: Store, job_id: str, wait: timedelta) -> None:
+    """As if the job had got its due time from a clock that is so much ahead."""
+    due = store.ledger.now() + wait
+    if isinstance(store, MemoryStore):
+        store.state.jobs[job_id].due_at = due
+        return
+    assert isinstance(store, SqlStore)
+    with store.database.writing() as tx:
+        tx.execute(message_jobs.update().where(message_jobs.c.id == job_id).values(due_at=due))
+
+
 def forget_attempts(store: Store) -> None:
     """What a restore does: every job is as it was before it was claimed."""
     if isinstance(store, MemoryStore):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from sendonce.domain.jobs import JobState
 from sendonce.domain.mailouts import MailoutStatus, Phase
 from sendonce.domain.outcomes import Outcome
-from tests.conformance.backdoor import audit, reports
+from sendonce.flows.steward import Steward
+from tests.conformance.backdoor import audit, put_off, reports
 from tests.conformance.stage import ACCEPTED, DEFERRED, REFUSED, THROTTLED, Stage
 
 
@@ -169,3 +172,16 @@ def test_an_entry_of_the_outbox_is_due_until_it_is_done(stage: Stage) -> None:
     assert stage.store.outbox.due("another topic", 10) == []
     stage.store.outbox.done(entry)
     assert stage.store.outbox.due("mailout.report", 10) == []
+
+
+def test_letters_that_a_wrong_clock_put_off_for_years_are_due_again(stage: Stage) -> None:
+    """Planned and put off by a clock years ahead. Once it is right, they leave and the mailout ends."""
+    stage.running(2)
+    usual = stage.claim_one()
+    stage.settle(usual, DEFERRED)
+    put_off(stage.store, usual.id, timedelta(hours=3))
+    (lost,) = [job for job in stage.store.jobs.list() if job.id != usual.id]
+    put_off(stage.store, lost.id, timedelta(days=3650))
+    steward = Steward(stage.store, "planner", lambda: False, lambda: None, longest_retry=14_400)
+    steward.run()
+    assert [job.id for job in stage.claim().claimed] == [lost.id]

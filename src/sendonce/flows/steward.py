@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
+from datetime import timedelta
 
 from sendonce.domain.failpoints import failpoint
 from sendonce.domain.mailouts import Mailout, MailoutStatus, Phase
@@ -12,27 +14,40 @@ from sendonce.ports import Store
 log = logging.getLogger(__name__)
 
 CHUNK = 5_000
+CALL_BACK_EVERY = 60.0
+BEYOND_EVERY_RETRY = timedelta(days=1)
+"""A job due so much later than the longest wait for a retry got its time from a clock that was wrong."""
 
 
 class Steward:
     """``planner`` names this process in the planning lease.
 
     ``pause`` lets others write between chunks; True from it means that the process is about to end.
-    ``start_due`` starts the mailouts whose time has come.
+    ``start_due`` starts the mailouts whose time has come. ``longest_retry`` is in seconds.
     """
 
     def __init__(
-        self, store: Store, planner: str, pause: Callable[[], bool], start_due: Callable[[], None]
+        self,
+        store: Store,
+        planner: str,
+        pause: Callable[[], bool],
+        start_due: Callable[[], None],
+        longest_retry: float,
     ) -> None:
         self._store = store
         self._start_due = start_due
         self._planner = planner
         self._pause = pause
+        self._longest_wait = timedelta(seconds=longest_retry) + BEYOND_EVERY_RETRY
+        self._call_back_at = time.monotonic()
 
     def run(self) -> bool:
         """One round; whether a mailout is still being read or planned (by anybody)."""
         self._start_due()
         planning = False
+        calls_back = time.monotonic() >= self._call_back_at
+        if calls_back:
+            self._call_back_at = time.monotonic() + CALL_BACK_EVERY
         for mailout in self._store.mailouts.with_status(MailoutStatus.SENDING):
             if mailout.phase == Phase.FETCHING or (
                 mailout.phase == Phase.PLANNING and not self.plan(mailout)
@@ -40,6 +55,8 @@ class Steward:
                 planning = True
             if mailout.cancelled:
                 self._skip_cancelled(mailout)
+            elif calls_back:
+                self._call_back(mailout)
             self._complete(mailout)
         return planning
 
@@ -58,6 +75,13 @@ class Steward:
 
     def _skip_cancelled(self, mailout: Mailout) -> None:
         while self._store.mailouts.cancel_chunk(mailout.id, CHUNK):
+            if self._pause():
+                return
+
+    def _call_back(self, mailout: Mailout) -> None:
+        """A clock that was years ahead left jobs that nobody would live to see sent."""
+        while found := self._store.mailouts.call_back_chunk(mailout.id, self._longest_wait, CHUNK):
+            log.warning("letters due far ahead are due now", extra={"fields": {"jobs": found}})
             if self._pause():
                 return
 

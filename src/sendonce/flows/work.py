@@ -136,6 +136,7 @@ class Worker:
             planner=self.id,
             pause=lambda: self._leaving.wait(0.005),
             start_due=DueStarter(store, lambda: message_settings, sender_check).run,
+            longest_retry=options.retry.ceiling,
         )
         self._roll_call = RollCall(store)
         self._planning = True

@@ -68,6 +68,7 @@ class Housekeeper:
                 lambda: wiring.message_settings(settings, store),
                 ProviderCheck(settings, PATIENTLY),
             ).run,
+            longest_retry=settings.retry_max_seconds,
         )
 
     async def run(self, chores: list[Chore]) -> None:

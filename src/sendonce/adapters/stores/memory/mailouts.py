@@ -371,6 +371,14 @@ class MemoryMailouts:
             waiting = [row for row in self._state.jobs_of(mailout_id) if row.state == JobState.SCHEDULED]
             return sum(move(row, Move.SKIP, reason="cancelled", settled_at=now) for row in waiting[:size])
 
+    def call_back_chunk(self, mailout_id: str, longest: timedelta, size: int) -> int:
+        with self._state.transaction() as now:
+            scheduled = [row for row in self._state.jobs_of(mailout_id) if row.state == JobState.SCHEDULED]
+            far = [row for row in scheduled if row.due_at > now + longest][:size]
+            for row in far:
+                row.due_at = now
+            return len(far)
+
     def complete(self, mailout_id: str) -> MailoutStatus | None:
         with self._state.transaction() as now:
             entry = self._with(mailout_id, MailoutStatus.SENDING)

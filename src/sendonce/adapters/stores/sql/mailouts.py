@@ -322,6 +322,14 @@ class SqlMailouts:
             update = message_jobs.update().where(J.id.in_(chosen), in_state(JobState.SCHEDULED))
             return tx.execute(update.values(state="skipped", reason="cancelled", settled_at=now)).rowcount
 
+    def call_back_chunk(self, mailout_id: str, longest: timedelta, size: int) -> int:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            far = sa.select(J.id).where(J.mailout_id == mailout_id, in_state(JobState.SCHEDULED))
+            chosen = far.where(J.due_at > now + longest).order_by(J.due_at).limit(size)
+            update = message_jobs.update().where(J.id.in_(chosen), in_state(JobState.SCHEDULED))
+            return tx.execute(update.values(due_at=now)).rowcount
+
     def complete(self, mailout_id: str) -> MailoutStatus | None:
         with self._db.writing() as tx:
             now = self._db.now(tx)
