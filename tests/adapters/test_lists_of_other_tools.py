@@ -214,6 +214,14 @@ def test_a_state_that_cannot_be_read_is_asked_about(tmp_path: Path, title: str, 
     assert "Nothing was imported" in told
 
 
+def test_the_answer_says_what_to_add_for_each_column_and_value(tmp_path: Path) -> None:
+    """Whoever adds all of it is not stopped again."""
+    told = refused(tmp_path, "email,Status,Статус\na@example.com,gold,да\nb@example.com,gone,да\n")
+    assert '--status-column "Status" --status "gold=unsubscribed" --status "gone=unsubscribed"' in told
+    assert '--status-column "Статус" --status "да=unsubscribed"' in told
+    assert '--ignore-column "Статус"' in told
+
+
 @pytest.mark.parametrize(
     ("title", "value"),
     [
@@ -254,15 +262,26 @@ def test_a_person_says_what_values_mean(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["unsubscribed_members_export_1.csv", "Bounces.csv", "opt-out.csv", "отписки.csv"]
+    "name",
+    [
+        *("unsubscribed_members_export_1.csv", "Bounces.csv", "opt-out.csv", "отписки.csv"),
+        *("nonsubscribed_email_audience_export_1.csv", "Not subscribed.csv", "unconfirmed.csv"),
+    ],
 )
-def test_a_list_named_like_people_who_left_is_not_taken_for_subscribers(tmp_path: Path, name: str) -> None:
+def test_a_list_named_like_people_to_spare_is_not_taken_for_subscribers(tmp_path: Path, name: str) -> None:
     """Some tools export them without a column that says so; the importing person has to."""
     assert "--as unsubscribed" in refused(tmp_path, "email,name\na@example.com,Ann\n", name)
     (chunk,) = read_subscribers(tmp_path / name, states=StateRules(everybody=Told.UNSUBSCRIBED))
     assert chunk.people.denials["a@example.com"].reason == LEFT
     (chunk,) = read_subscribers(tmp_path / name, states=StateRules(everybody=Told.ACTIVE))
     assert chunk.people.denials == {}
+
+
+@pytest.mark.parametrize("name", ["subscribed_members_export_1.csv", "subscribers.csv", "confirmed.csv"])
+def test_a_list_named_like_subscribers_is_taken_for_them(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("email,name\na@example.com,Ann\n")
+    (chunk,) = read_subscribers(tmp_path / name)
+    assert (chunk.people.keys, chunk.people.denials) == (["a@example.com"], {})
 
 
 def test_titles_and_words_are_known_however_they_are_written() -> None:

@@ -333,11 +333,14 @@ def names_places(titles: Iterable[str]) -> bool:
     return any(folded(title) in _PLACES for title in titles)
 
 
-_NAME_OF_LEAVERS = re.compile(
-    "unsub|opt-?_?out|cleaned|bounce|blacklist|blocklist|suppress|complain|отпис|чёрный|черный", re.IGNORECASE
+# Mailchimp's export has a file of people who never signed up, such as buyers: nonsubscribed_….csv.
+_NAME_OF_PEOPLE_TO_SPARE = re.compile(
+    "unsub|opt-?_?out|cleaned|bounce|blacklist|blocklist|suppress|complain|отпис|чёрный|черный"
+    "|no[nt][-_ ]?subscri|unconfirm|not[-_ ]?confirm|неподтвержд",
+    re.IGNORECASE,
 )
 
 
-def names_leavers(file_name: str) -> bool:
-    """Whether a file is named like an export of people who left: unsubscribed_members_export.csv."""
-    return _NAME_OF_LEAVERS.search(file_name) is not None
+def names_people_to_spare(file_name: str) -> bool:
+    """Whether a file is named like people who left or never joined: unsubscribed_members.csv."""
+    return _NAME_OF_PEOPLE_TO_SPARE.search(file_name) is not None

@@ -16,7 +16,7 @@ from sendonce.domain.told_states import (
     folded,
     gravest,
     kinds_of,
-    names_leavers,
+    names_people_to_spare,
     names_places,
     read_value,
     settled_kind,
@@ -106,11 +106,12 @@ class StateColumns:
             raise Refused(_question(path, {self.titles[n].strip(): values for n, values in unread.items()}))
 
     def require_sense(self, path: str, file_name: str) -> None:
-        """Raises Refused for a file that is called an export of people who left while no column says so."""
-        if not self.kinds and self.rules.everybody is None and names_leavers(file_name):
+        """Raises Refused where only the name of the file says that people left or never joined."""
+        if not self.kinds and self.rules.everybody is None and names_people_to_spare(file_name):
             raise Refused(
-                f"{path!r} is named like a list of people who left, but none of its columns says so. Nothing "
-                "was imported. If they left, give --as unsubscribed (or --as bounced); if not, --as active."
+                f"{path!r} is named like a list of people who left or never joined, but none of its columns "
+                "says so. Nothing was imported. If they left, give --as unsubscribed (or --as bounced). If "
+                "they never joined, leave the file out. If they may be written to, give --as active."
             )
 
     # -- the import -------------------------------------------------------------------------------
@@ -165,13 +166,14 @@ def _question(path: str, unread: Mapping[str, Sequence[str]]) -> str:
         shown = ", ".join(repr(value.strip()[:60]) for value in values[:_MOST_SHOWN])
         more = f" and {len(values) - _MOST_SHOWN} more" if len(values) > _MOST_SHOWN else ""
         lines.append(f"  column {title[:60]!r}: {shown}{more}")
-    title, value = next((_plain(title), _plain(values[0])) for title, values in unread.items())
     lines.append(
         "Nothing was imported. Say what each value means (active, unsubscribed, bounced, complained or"
     )
     lines.append("unconfirmed), or that the column is something else:")
-    lines.append(f'  --status-column "{title}" --status "{value}=unsubscribed"')
-    lines.append(f'  --ignore-column "{title}"')
+    for title, values in unread.items():
+        meanings = " ".join(f'--status "{_plain(value)}=unsubscribed"' for value in values[:_MOST_SHOWN])
+        lines.append(f'  --status-column "{_plain(title)}" {meanings}')
+        lines.append(f'  --ignore-column "{_plain(title)}"')
     return "\n".join(lines)
 
 
