@@ -9,6 +9,7 @@ import pytest
 
 from sendonce.domain.events import EventKind, EventVerdict
 from sendonce.domain.jobs import JobState, Settlement
+from sendonce.domain.mailouts import RESTORED
 from sendonce.domain.outcomes import Accepted
 from sendonce.domain.workers import ClaimCount
 from sendonce.errors import LedgerRolledBack
@@ -132,13 +133,13 @@ def test_adopted_jobs_can_be_sent_on_an_operators_word(stage: Stage) -> None:
 
 
 def test_adoption_pauses_what_may_have_been_planned_since(stage: Stage) -> None:
-    """A ready or half-planned mailout may have gone out in the forgotten time: it waits for a person."""
-    ready = stage.mailout()
+    """A draft, a ready or a half-planned mailout may have gone out in the forgotten time: it waits."""
+    draft, ready = stage.new_mailout(draft=True).id, stage.mailout()
     planning = stage.started(3)
     stage.plan_once(planning, 1)
     running = stage.running(3)
     stage.store.ledger.adopt(None, 1, "jane")
-    assert [stage.get(m).paused for m in (ready, planning, running)] == [True, True, False]
+    assert [stage.get(m).paused for m in (draft, ready, planning, running)] == [True, True, True, False]
     stage.store.mailouts.start(ready)
     stage.plan(ready)
     stage.plan(planning)
@@ -146,6 +147,19 @@ def test_adoption_pauses_what_may_have_been_planned_since(stage: Stage) -> None:
     assert stage.get(ready).reason == "the database was restored or copied"
     stage.store.mailouts.set_paused(ready, False)
     assert len(stage.claim().claimed) == 3
+
+
+def test_a_failed_start_does_not_make_an_adopted_mailout_forget_what_it_is(stage: Stage) -> None:
+    """Its page was not fit to be sent, or its time came. It may still have gone out from another copy."""
+    mailouts = stage.store.mailouts
+    page = stage.new_mailout(source="notion", source_id="page", letter=None).id
+    timed = stage.mailout()
+    mailouts.schedule(timed, stage.store.ledger.now())
+    stage.store.ledger.adopt(None, 1, "jane")
+    mailouts.start(page)
+    assert mailouts.stop_before_first(page, "the page has no subject")
+    assert mailouts.unschedule(timed, "nobody is subscribed")
+    assert [(stage.get(m).paused, stage.get(m).reason) for m in (page, timed)] == [(True, RESTORED)] * 2
 
 
 @pytest.mark.parametrize("attempt", [2, 0, -1])

@@ -80,6 +80,11 @@ class Mailout:
     page_event: PageEvent | None = None
     forced: bool = False
 
+    def because(self, reason: str | None) -> str | None:
+        """The reason to show from now on. That it may have been sent from another copy of the database is
+        not forgotten: only a person can say that it was not."""
+        return RESTORED if self.paused and self.reason == RESTORED else reason
+
     def is_still(self, checked: Mailout | None) -> bool:
         """Whether its letter and its time are those that were checked."""
         return checked is None or (

@@ -338,7 +338,8 @@ class MemoryLedger:
         with s.transaction() as now:
             for entry in s.mailouts.values():
                 m = entry.mailout
-                if m.status == MailoutStatus.READY or m.phase in (Phase.FETCHING, Phase.PLANNING):
+                unsent = m.status in (MailoutStatus.DRAFT, MailoutStatus.READY)
+                if unsent or m.phase in (Phase.FETCHING, Phase.PLANNING):
                     entry.mailout = replace(m, paused=True, reason=why)
             doubted = sum(self._adopt_job(row, why, now) for row in s.jobs.values())
             s.halted, s.fingerprint = None, fingerprint

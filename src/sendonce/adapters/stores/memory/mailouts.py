@@ -222,7 +222,7 @@ class MemoryMailouts:
             entry = self._with(mailout_id, MailoutStatus.READY)
             if entry is None or not entry.mailout.scheduled:
                 return False
-            entry.mailout = replace(entry.mailout, scheduled=False, reason=reason)
+            entry.mailout = replace(entry.mailout, scheduled=False, reason=entry.mailout.because(reason))
             return True
 
     def due(self) -> Sequence[Mailout]:
@@ -264,7 +264,7 @@ class MemoryMailouts:
                 status=MailoutStatus.READY,
                 phase=None,
                 started_at=None,
-                reason=reason,
+                reason=entry.mailout.because(reason),
                 warnings=tuple(warnings),
                 scheduled=send_at is not None,
                 send_at=send_at or entry.mailout.send_at,

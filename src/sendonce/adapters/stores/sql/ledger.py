@@ -396,10 +396,13 @@ class SqlLedger:
     def _doubt_all(self, tx: Connection) -> int:
         """What the forgotten time may have sent. The proofs of that time are worth nothing either.
 
-        A mailout that had not planned all its jobs may have done so in that time: it waits, paused.
+        A mailout that had not planned all its jobs may have done so in that time: it waits, paused. A draft
+        may have been made ready then.
         """
         why = RESTORED
-        unsure = sa.or_(mailouts.c.status == "ready", mailouts.c.phase.in_(["fetching", "planning"]))
+        unsure = sa.or_(
+            mailouts.c.status.in_(["draft", "ready"]), mailouts.c.phase.in_(["fetching", "planning"])
+        )
         tx.execute(mailouts.update().where(unsure).values(paused=True, reason=why))
         changes = {
             "state": _DOUBTED,

@@ -17,7 +17,15 @@ from sendonce.adapters.stores.sql.rows import in_state, insert_audit, insert_for
 from sendonce.domain.ids import prefix_range
 from sendonce.domain.jobs import JobState
 from sendonce.domain.letters import Letter
-from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout, PageEvent, Phase, PlanProgress
+from sendonce.domain.mailouts import (
+    RESTORED,
+    Mailout,
+    MailoutStatus,
+    NewMailout,
+    PageEvent,
+    Phase,
+    PlanProgress,
+)
 from sendonce.errors import NotFound
 
 M = mailouts.c
@@ -215,7 +223,8 @@ class SqlMailouts:
         with self._db.writing() as tx:
             now = self._db.now(tx)
             update = mailouts.update().where(M.id == mailout_id, M.status == "ready", M.scheduled)
-            return tx.execute(update.values(scheduled=False, reason=reason, updated_at=now)).rowcount == 1
+            told = {"scheduled": False, "reason": _because(reason), "updated_at": now}
+            return tx.execute(update.values(**told)).rowcount == 1
 
     def due(self) -> Sequence[Mailout]:
         with self._db.reading() as tx:
@@ -258,7 +267,7 @@ class SqlMailouts:
                 "status": "ready",
                 "phase": None,
                 "started_at": None,
-                "reason": reason,
+                "reason": _because(reason),
                 "warnings": list(warnings),
                 "updated_at": now,
             }
@@ -355,6 +364,13 @@ class SqlMailouts:
                 return None
             insert_outbox(tx, now, "mailout.report", {"mailout_id": mailout_id, "status": ended})
             return MailoutStatus(ended)
+
+
+def _because(reason: str | None) -> sa.ColumnElement[str | None]:
+    """``Mailout.because`` in SQL."""
+    return sa.case(
+        (sa.and_(M.paused, M.reason == RESTORED), RESTORED), else_=sa.literal(reason, M.reason.type)
+    )
 
 
 def _is_still(checked: Mailout) -> sa.ColumnElement[bool]:
