@@ -59,6 +59,14 @@ def test_a_refused_sender_is_held_and_no_letter_is_harmed() -> None:
     assert (hold.code, hold.reason, hold.tries) == (UNVERIFIED.code, UNVERIFIED.reason, 1)
 
 
+def test_the_log_says_how_to_release_the_sender_without_its_address(caplog: pytest.LogCaptureFixture) -> None:
+    """Addresses are masked in logs: a command with one in it could not be copied."""
+    scene = scene_of(Answers(UNVERIFIED), people=3)
+    scene.play(until=lambda: at_rest(scene))
+    (held,) = [record for record in caplog.records if record.getMessage() == "the sender is held"]
+    assert vars(held)["fields"]["after_mending"] == "sendonce sender release"
+
+
 def test_everybody_gets_their_letter_after_the_cause_is_mended_and_the_hold_released() -> None:
     """Released by a person, the sender goes on at once with everybody."""
     answers = Answers(UNVERIFIED)
