@@ -221,6 +221,16 @@ def test_front_matter_that_is_not_honoured_is_refused(line: str) -> None:
     assert repr(line.partition(":")[0].lower()) in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [("subjct: News", "subject"), ("pre_header: x", "preheader"), ("replyto: x", "reply_to")],
+)
+def test_a_slip_in_the_front_matter_is_answered_with_the_name_that_was_meant(line: str, meant: str) -> None:
+    """Whoever mistyped the subject must not be told to remove it."""
+    with pytest.raises(BadInput, match=f"Did you mean {meant}\\?"):
+        read_markdown(f"---\n{line}\n---\nhello")
+
+
 def test_a_yaml_bomb_is_refused_at_no_cost() -> None:
     """Its aliases are never written out."""
     bomb = "\n".join(f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9)}]" for n in range(1, 12))

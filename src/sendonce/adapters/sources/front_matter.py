@@ -10,6 +10,7 @@ send_at: 2026-12-01 09:00
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import yaml
@@ -125,10 +126,20 @@ def _refuse_unknown(fields: dict[str, str]) -> None:
         return
     named = ", ".join(repr(key[:60]) for key in unknown[:10])
     everybody = " A mailout goes to all active subscribers." if _AUDIENCE & set(unknown) else ""
+    meant = _meant(unknown[:10])
+    advice = f"Did you mean {' and '.join(meant)}? Correct it, or remove it." if meant else "Remove it."
     raise BadInput(
         f"The front matter has {named}, which sendonce does not honour.{everybody} "
-        f"Remove it. Known are {', '.join(_KNOWN)}."
+        f"{advice} Known are {', '.join(_KNOWN)}."
     )
+
+
+def _meant(unknown: Sequence[str]) -> list[str]:
+    """The names of ours that look like slips of the keyboard."""
+    from difflib import get_close_matches
+
+    close = [get_close_matches(key[:60], _KNOWN, n=1, cutoff=0.75) for key in unknown]
+    return list(dict.fromkeys(name for names in close for name in names))
 
 
 def _fields(source: str) -> dict[str, str]:
