@@ -78,7 +78,7 @@ def test_cancelled_before_its_time(desk: Desk, mailout: str) -> None:
 @pytest.mark.parametrize(
     ("at", "code", "said"),
     [
-        ("2020-01-01 09:00", REFUSED, "has passed"),
+        ("2020-01-01 09:00", REFUSED, "2020-01-01 07:00 UTC has passed: it is "),
         ("tomorrow", USAGE, "is not a time"),
         ("2999-13-01 09:00", USAGE, "is not a time"),
     ],

@@ -153,6 +153,7 @@ def by_fake(database: str, state: Path, changes: dict[str, Any], **environment: 
             "mail.example.com is FAILED",
         ),
         ("ses.events", {SET: (404, {"__type": "NotFoundException"})}, "stop", "SES rejects all letters"),
+        ("ses.events", {SET: (404, {"message": "Not there."})}, "stop", "Not there. SES rejects"),
         ("ses.events", {SET: (403, {"__type": "AccessDenied"})}, "warning", "does not tell"),
         ("ses.events", {SET: {"SendingOptions": {"SendingEnabled": False}}}, "stop", "paused"),
         ("ses.events", {DESTINATIONS: {"EventDestinations": []}}, "stop", "publishes no events"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from sendonce.domain.letters import Letter, MessageSettings
 from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout, PageEvent
@@ -194,7 +194,8 @@ def _start_time(store: Store, mailout: Mailout, order: StartOrder) -> datetime |
     now = store.ledger.now()
     if order.send_at is not None:
         if order.send_at <= now:
-            raise Refused(f"{order.send_at.isoformat(sep=' ')} has passed: it is {now:%Y-%m-%d %H:%M} UTC.")
+            wanted = order.send_at.astimezone(UTC)
+            raise Refused(f"{wanted:%Y-%m-%d %H:%M} UTC has passed: it is {now:%Y-%m-%d %H:%M} UTC.")
         return order.send_at
     # The time of a page stands on the page, which is read after the start.
     if order.at_once or mailout.send_at is None or mailout.source_id is not None:

@@ -45,7 +45,8 @@ class Answer:
 
     @property
     def trouble(self) -> str:
-        return f"{self.status} {self.code} {self.message}".strip()
+        """For the middle of a sentence: Amazon ends its own with a full stop."""
+        return f"{self.status} {self.code} {self.message}".rstrip(" .")
 
 
 class SesReader:

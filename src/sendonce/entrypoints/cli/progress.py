@@ -33,7 +33,9 @@ def counting(what: str, *, silent: bool = False) -> Iterator[Callable[[int], Non
 def standstill_line(still: Standstill, zone: tzinfo) -> str:
     """Why nothing moves, and when it may, in one line."""
     next_try = f" Next try: {shown_moment(still.next_try_at, zone)}." if still.next_try_at else ""
-    return f"{still.detail}{next_try}"
+    # A provider's own words may lack their full stop.
+    detail = still.detail if still.detail.endswith((".", "!", "?")) else f"{still.detail}."
+    return f"{detail}{next_try}"
 
 
 def progress_lines(progress: Progress, zone: tzinfo) -> list[str]:
