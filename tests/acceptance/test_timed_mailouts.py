@@ -113,8 +113,11 @@ def test_the_letters_own_time(desk: Desk, mailout: str) -> None:
 # -- questions -------------------------------------------------------------------------------------
 
 
-def on_a_terminal(desk: Desk, *arguments: str, answer: str) -> tuple[int, str]:
-    """The command with a person at the keyboard: the exit code, and the screen."""
+def on_a_terminal(desk: Desk, *arguments: str, answer: str, after: str = "") -> tuple[int, str]:
+    """The command with a person at the keyboard: the exit code, and the screen.
+
+    The answer is typed as soon as ``after`` is on the screen.
+    """
     master, terminal = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "sendonce", *arguments],
@@ -123,12 +126,15 @@ def on_a_terminal(desk: Desk, *arguments: str, answer: str) -> tuple[int, str]:
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,
+        preexec_fn=lambda: os.login_tty(terminal),
     )
     os.close(terminal)
-    os.write(master, answer.encode())
-    screen = b""
+    screen, typed = b"", False
     ends = time.monotonic() + 60
     while time.monotonic() < ends:
+        if not typed and after.encode() in screen:
+            os.write(master, answer.encode())
+            typed = True
         try:
             piece = os.read(master, 65536)
         except OSError:  # Linux says EIO when the other side has closed
@@ -149,6 +155,15 @@ def test_on_a_terminal_it_asks_once_with_the_number(desk: Desk, mailout: str) ->
     code, screen = on_a_terminal(desk, "mailout", "send", mailout, answer="y\n")
     assert (code, status(desk, mailout)["counts"]["sent"]) == (0, 3)
     assert screen.count("[y/N]") == 1
+
+
+@pytest.mark.parametrize("key", ["\x03", "\x04"])
+def test_leaving_the_question_unanswered_is_a_no(desk: Desk, mailout: str, key: str) -> None:
+    """Ctrl-C and Ctrl-D at the question: the answer says that nothing happened."""
+    code, screen = on_a_terminal(desk, "mailout", "send", mailout, answer=key, after="[y/N]")
+    assert (code, status(desk, mailout)["status"]) == (FAILED, "ready")
+    assert "\nNothing was sent." in screen
+    assert "Aborted" not in screen
 
 
 def test_cancelling_asks_too(desk: Desk, mailout: str) -> None:

@@ -19,7 +19,11 @@ def may_ask(*, yes: bool, json: bool) -> bool:
 
 def confirm(question: str, *, otherwise: str) -> None:
     """Raises SendonceError, with the word on what did not happen, unless the answer is yes."""
-    if not typer.confirm(question, err=True):
+    try:
+        agreed = typer.confirm(question, err=True)
+    except typer.Abort as exc:  # Ctrl-C or Ctrl-D: the cursor still stands behind the question
+        raise SendonceError(f"\n{otherwise}") from exc
+    if not agreed:
         raise SendonceError(otherwise)
 
 
