@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
+import socket
 import ssl
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,6 +22,7 @@ from sendonce.adapters.transports import smtp
 from sendonce.adapters.transports.smtp import SmtpSettings
 from sendonce.adapters.transports.smtp_replies import GarbledReply, Reply, ReplyReader, tidy
 from sendonce.domain.outcomes import Accepted, Deferred, Outcome
+from sendonce.domain.parcels import Parcel
 from sendonce.errors import BadSetting
 from tests.adapters.smtp_server import (
     Answer,
@@ -118,6 +121,37 @@ def test_a_port_that_expects_tls_is_told_apart_from_a_slow_one(
 
     run(main())
     wrong_port(feed.outcomes["job-0"], "expects TLS from the start")
+
+
+class Observed(ListFeed):
+    """Looks, when a letter leaves, for how long the kernel would go on delivering it without its process."""
+
+    def __init__(self, server: SmtpServer) -> None:
+        super().__init__([letter(0)])
+        self._server = server
+        self.patience: list[int] = []
+
+    def wire(self, parcel: Parcel) -> bool:
+        there = ("127.0.0.1", self._server.port)
+        for file in Path("/proc/self/fd").iterdir():
+            if file.is_socket():
+                with suppress(OSError), socket.socket(fileno=os.dup(int(file.name))) as one:
+                    if one.getpeername() == there:
+                        self.patience.append(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT))
+        return super().wire(parcel)
+
+
+@both_loops
+def test_a_dead_workers_letter_leaves_the_kernel_within_half_a_minute(run: Run) -> None:
+    """The quiet time of a doubt counts on it; Linux by itself would try for a quarter of an hour."""
+
+    async def main() -> list[int]:
+        async with SmtpServer() as server:
+            feed = Observed(server)
+            await carry(server, feed)
+            return feed.patience
+
+    assert run(main()) == [30_000]
 
 
 @both_loops

@@ -133,6 +133,17 @@ def test_who_sees_another_lock_domain_cannot_judge(tmp_path: Path, state: StateD
         assert _is_dead(state, worker.record)
 
 
+def test_a_name_and_an_inode_mean_nothing_in_another_lock_domain(
+    tmp_path: Path, state: StateDirectory
+) -> None:
+    """Another machine may have a file of this name and number, and nobody holds that one."""
+    with living(tmp_path, state) as worker:
+        worker.process.kill()
+        worker.process.wait()
+        assert not _is_dead(state, replace(worker.record, lock_domain="of another machine"))
+        assert _is_dead(state, worker.record)
+
+
 def test_after_a_restart_of_the_machine_all_are_dead_and_no_journal_is_believed(
     tmp_path: Path, state: StateDirectory
 ) -> None:

@@ -99,6 +99,19 @@ def test_neighbours_that_are_heard_on_both_sides_prove_absence(scene: Scene) -> 
     assert scene.stage.state(doubt) == JobState.SCHEDULED
 
 
+def test_the_quiet_time_begins_with_the_death(scene: Scene) -> None:
+    """Not with the claim: until it died, the worker may have been about to send."""
+    scene.letter()
+    job = scene.stage.claim_one(scene.stage.worker(route=ROUTE))
+    scene.pass_seconds(1)
+    scene.letter()
+    scene.pass_seconds(QUIET.total_seconds())
+    scene.stage.settle(job, DOUBTED, death_proof="its lock is free")
+    scene.letter()
+    assert scene.standing(after_quiet=False)[0] == Standing.WAITING
+    assert scene.standing()[0] == Standing.ABSENT
+
+
 # -- listening -------------------------------------------------------------------------------------
 
 
