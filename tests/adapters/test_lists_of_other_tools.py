@@ -214,6 +214,33 @@ def test_a_state_that_cannot_be_read_is_asked_about(tmp_path: Path, title: str, 
     assert "Nothing was imported" in told
 
 
+@pytest.mark.parametrize(
+    ("title", "value", "answer"),
+    [
+        ("subscription_status", "Unconfirmed", '--status "Unconfirmed=active"'),
+        # --status would make "no" mean active in every other column, too.
+        ("confirmed", "no", '--ignore-column "confirmed"'),
+    ],
+)
+def test_who_never_confirmed_is_named_with_column_and_value(
+    tmp_path: Path, title: str, value: str, answer: str
+) -> None:
+    """The reason beside a line that was left out says how to take such people in all the same."""
+    path = tmp_path / "list.csv"
+    path.write_text(f"email,{title}\na@example.com,{value}\n")
+    (chunk,) = read_subscribers(path)
+    (bad,) = chunk.bad
+    assert f"column {title!r} says {value!r}" in bad.reason
+    assert answer in bad.reason
+
+
+def test_everybody_who_never_confirmed_is_left_out_by_word(tmp_path: Path) -> None:
+    path = tmp_path / "list.csv"
+    path.write_text("email\na@example.com\n")
+    (chunk,) = read_subscribers(path, states=StateRules(everybody=Told.UNCONFIRMED))
+    assert [bad.reason for bad in chunk.bad] == ["they never confirmed, as --as unconfirmed says"]
+
+
 def test_the_answer_says_what_to_add_for_each_column_and_value(tmp_path: Path) -> None:
     """Whoever adds all of it is not stopped again."""
     told = refused(tmp_path, "email,Status,Статус\na@example.com,gold,да\nb@example.com,gone,да\n")

@@ -139,6 +139,18 @@ class StateColumns:
         readings = [self._read(kind, _cell(cells, place)) for place, kind in self.kinds.items()]
         return gravest([self.rules.everybody or Told.ACTIVE, *readings])
 
+    def why_unconfirmed(self, cells: Sequence[str]) -> str:
+        """Which column says that somebody never confirmed, and how to import them all the same."""
+        for place, kind in self.kinds.items():
+            value = _cell(cells, place)
+            if self._read(kind, value) == Told.UNCONFIRMED:
+                title, word = _plain(self.titles[place]), _plain(value)
+                # A flag such as "no" stands in other columns, where --status would turn it round.
+                of_a_word = f'--status "{word}=active"'
+                answer = of_a_word if kind == ColumnKind.STATE else f'--ignore-column "{title}"'
+                return f"column {title!r} says {word!r}: they never confirmed. To import them: {answer}"
+        return "they never confirmed, as --as unconfirmed says"
+
     def _read(self, kind: ColumnKind, value: str) -> Told:
         # Lines without an address are not looked at before, and lead nowhere.
         return self.rules.read(kind, value) or Told.UNCONFIRMED

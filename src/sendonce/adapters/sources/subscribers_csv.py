@@ -293,7 +293,7 @@ class _Layout:
             except BadInput as exc:
                 reason = str(exc)
         if reason is None and told == Told.UNCONFIRMED:
-            reason = "it was never confirmed, or its state is unknown. To import it: --status VALUE=active"
+            reason = self.states.why_unconfirmed(cells)
         if reason is not None:
             own = tuple(map(_kept, cells[self.ours.rejected.stop :]))
             chunk.bad.append(BadRow(line, _shown(", ".join(cells)), reason, own))
