@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
@@ -17,6 +18,7 @@ from alembic.script import ScriptDirectory
 
 from sendonce.adapters.stores.schema import HEAD, metadata
 from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.groups import groups_of
 from sendonce.adapters.stores.sql.store import (
     SqlStore,
     migration_config,
@@ -24,7 +26,9 @@ from sendonce.adapters.stores.sql.store import (
     schema_version,
     upgrade_schema,
 )
+from sendonce.domain.jobs import ClaimRequest
 from sendonce.errors import Refused, SchemaMismatch
+from tests.conformance.stage import worker_record
 from tests.postgres import PostgresServer
 
 
@@ -173,6 +177,21 @@ def test_postgres_confirms_commits_after_they_are_safe(postgres_url: str) -> Non
         with database.reading() as tx:
             assert tx.exec_driver_sql("SHOW synchronous_commit").scalar_one() == "off"
         with database.writing() as tx:
+            assert tx.exec_driver_sql("SHOW synchronous_commit").scalar_one() == "on"
+
+
+@pytest.mark.parametrize("claims", [True, False], ids=["claim", "settle"])
+def test_every_turn_is_confirmed_after_it_is_safe(postgres_url: str, claims: bool) -> None:
+    """A turn opens its transaction by itself, to save a round trip, and must not forget this."""
+    with database_at(postgres_url) as database, database.writing() as tx:
+        name = tx.exec_driver_sql("SELECT current_database()").scalar_one()
+        tx.exec_driver_sql(f"ALTER DATABASE {name} SET synchronous_commit = off")
+    with closing(open_store(postgres_url)) as store:
+        worker = worker_record(str(uuid4()))
+        store.workers.register(worker)
+        claim = ClaimRequest(worker.id, "token", 1) if claims else None
+        with store.database.writing(made_durable=False) as tx:
+            groups_of(store.database).open(tx, claim, count_anyway=True)
             assert tx.exec_driver_sql("SHOW synchronous_commit").scalar_one() == "on"
 
 

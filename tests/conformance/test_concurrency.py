@@ -132,6 +132,17 @@ def test_a_proof_of_absence_races_the_completion(shared_stage: Stage) -> None:
         shared_stage.settle(shared_stage.claim_one(), ACCEPTED)
 
 
+def test_a_late_deferral_races_the_completion(shared_stage: Stage) -> None:
+    """A worker that was given up tells that its letter never left, while the mailout ends without it."""
+    for _ in range(6):
+        mailout_id = shared_stage.running(1)
+        doubt = shared_stage.in_doubt()
+        late = Settlement(doubt.id, doubt.attempt, DEFERRED)
+        at_once(settle(shared_stage, late), complete(shared_stage, mailout_id))
+        assert shared_stage.get(mailout_id).status == MailoutStatus.SENDING
+        shared_stage.settle(shared_stage.claim_one(), ACCEPTED)
+
+
 def test_events_race_the_settle(shared_stage: Stage) -> None:
     """The event of each letter comes while its whole group is settled: one acceptance, no lock in the way."""
     for _ in range(5):
