@@ -88,6 +88,13 @@ def test_a_preview_shows_headers_and_both_parts_and_sends_nothing(desk: Desk) ->
     assert "is no subscriber" in told(desk, "mailout", "preview", ready, "--as", "x@example.com", code=FAILED)
 
 
+def test_a_preview_says_where_there_is_no_browser(desk: Desk) -> None:
+    """A server has none: the preview is written, and its reader is not left waiting for a window."""
+    ready = mailout(desk)
+    desk.environment["PATH"] = str(desk.folder)
+    assert "No browser could be opened" in told(desk, "mailout", "preview", ready, "--open", code=0)
+
+
 def test_a_letter_that_went_out_is_pointed_out(desk: Desk) -> None:
     """When, to how many, and how to write to the others only. It is a warning."""
     file = letter(desk, plain())

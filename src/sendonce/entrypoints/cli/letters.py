@@ -16,7 +16,7 @@ from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings, time_zone
 from sendonce.entrypoints.cli.mailout_status import next_step, status_words
 from sendonce.entrypoints.cli.mailouts import MailoutId
-from sendonce.entrypoints.cli.output import JsonFlag, print_json, say
+from sendonce.entrypoints.cli.output import JsonFlag, print_json, say, say_error
 from sendonce.entrypoints.cli.questions import YesFlag, confirm, may_ask, people
 from sendonce.entrypoints.views import mailout_view
 from sendonce.errors import BadInput, Refused, Unsendable
@@ -98,8 +98,14 @@ def preview(
         print_json({"id": mailout.id, "as": shown.recipient, "subject": shown.subject, "file": str(path)})
     else:
         say(f"«{shown.subject}» as {shown.recipient} would get it: {path}")
-    if open_it:
-        typer.launch(path.as_uri())
+    if open_it and not _opened(path):
+        say_error("No browser could be opened here: open the file yourself.")
+
+
+def _opened(path: Path) -> bool:
+    import webbrowser
+
+    return webbrowser.open(path.as_uri())
 
 
 def _too_late(store: SqlStore, mailout_id: str, why: str) -> Refused:
