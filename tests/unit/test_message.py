@@ -78,7 +78,7 @@ def mailbox(message: Message, name: str) -> tuple[str, str]:
 
 def is_said(shown: str, name: str) -> bool:
     """Whether a name is shown whole, or its beginning where it is too long for a header."""
-    return shown == name or (len(name) > 60 and shown.endswith("…") and name.startswith(shown[:-1]))
+    return shown == name or (len(name.encode()) > 60 and shown.endswith("…") and name.startswith(shown[:-1]))
 
 
 def bodies(message: Message) -> list[str]:
