@@ -114,8 +114,12 @@ class Ledger(Protocol):
     def resolve(self, job_ids: Sequence[str], *, sent: bool, actor: str, note: str) -> int:
         """An operator's word on jobs in doubt: it fills both proofs and is written to the audit log."""
 
-    def retry(self, job_ids: Sequence[str], actor: str) -> int:
-        """Another life for dead and failed jobs, in the audit log too."""
+    def retry(self, job_ids: Sequence[str], actor: str, *, not_sent_elsewhere: bool = False) -> int:
+        """Another life for dead and failed jobs, in the audit log too.
+
+        A job that ended before the database was adopted stays as it is, unless the operator knows that it was
+        ``not_sent_elsewhere``: see ``domain.jobs.ended_before_adoption``.
+        """
 
     def bury(self, worker_id: str, actor: str) -> int:
         """End a worker by an operator's word: sending → in_doubt for what it had claimed; how many.
@@ -131,6 +135,7 @@ class Ledger(Protocol):
         """Take a restored or copied database into use: what may have been sent becomes in doubt.
 
         Scheduled and sending jobs of started mailouts go to in_doubt, open workers end, the halt is lifted.
+        Failed and dead jobs stay so, but may have been retried elsewhere: see ``retry``.
         """
 
     def vouch(self, fingerprint: str | None, actor: str) -> None:

@@ -15,8 +15,10 @@ from typing import Any
 import pytest
 
 from sendonce.adapters.stores.sql.store import open_store
-from sendonce.domain.jobs import JobState
+from sendonce.domain.jobs import ClaimRequest, JobState, Settlement
+from sendonce.domain.outcomes import Refused
 from tests.acceptance.test_threats_people import Desk, desk
+from tests.conformance.stage import worker_record
 from tests.crash.world import SandboxSes
 
 __all__ = ["desk"]
@@ -28,6 +30,7 @@ LEAVING = {
     "TEST_EMAILS": "jane@example.com",
 }
 NOBODY = "01900000-0000-7000-8000-000000000000"
+WORKER = "01900000-0000-7000-8000-000000000001"
 
 
 def letter(desk: Desk, text: str, name: str = "letter.md") -> str:
@@ -127,6 +130,25 @@ def test_a_job_that_is_fine_gets_no_other_life(desk: Desk) -> None:
     (job,) = desk.json("jobs", "list")
     assert "dead and failed" in told(desk, "jobs", "retry", job["id"], code=REFUSED)
     assert "in doubt" in told(desk, "jobs", "resolve", "sent", job["id"], code=REFUSED)
+
+
+def test_a_letter_that_failed_before_an_adoption_is_retried_only_by_a_word(desk: Desk) -> None:
+    """Another copy of the database may have sent it since; the answer names it and says what to add."""
+    desk.import_rows([["jane@example.com", "Jane", "Riga"]])
+    mailout = desk.json("mailout", "create", letter(desk, plain()))["id"]
+    desk.run("mailout", "send", mailout, "--detach")
+    with closing(open_store(desk.database_url)) as store:
+        store.mailouts.plan_chunk(mailout, "the tests", 100)
+        store.workers.register(worker_record(WORKER))
+        (job,) = store.ledger.turn((), ClaimRequest(WORKER, NOBODY, 1)).claimed
+        refused = Settlement(job.id, job.attempt, Refused("550", "no such user"))
+        store.ledger.turn([refused], None)
+        store.ledger.adopt(store.fingerprint(), 0, "the tests")
+    for chosen in ([job.id], ["--failed"], ["--mailout", mailout], ["--failed", "--code", "550"]):
+        said = told(desk, "jobs", "retry", *chosen, code=REFUSED)
+        assert job.id in said
+        assert "--not-sent-elsewhere" in said
+    assert desk.json("jobs", "retry", job.id, "--not-sent-elsewhere")["moved"] == 1
 
 
 # -- letters ---------------------------------------------------------------------------------------

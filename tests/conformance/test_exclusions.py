@@ -61,6 +61,18 @@ def test_the_rest_is_written_to_and_nobody_else(stage: Stage, size: int) -> None
     assert (books.planned, books.skipped, books.scheduled) == (9, 3, 6)
 
 
+@pytest.mark.parametrize("size", [1, 1000])
+def test_after_an_adoption_a_failed_letter_may_have_arrived(stage: Stage, size: int) -> None:
+    """It may have been retried in the time that the database forgot. What was cancelled was not."""
+    old = earlier(stage)
+    stage.store.ledger.adopt(stage.store.fingerprint(), 1, "jane")
+    new, report = start(stage, old)
+    assert report.planned == 2
+    stage.store.mailouts.set_paused(new, False)
+    stage.plan(new, size)
+    assert waiting(stage, new) == texts([5, 6])
+
+
 def test_several_earlier_mailouts(stage: Stage) -> None:
     """Whoever got any of them is left out; each chunk takes from all of them."""
     old = earlier(stage)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from sendonce.domain.events import EventVerdict
 from sendonce.domain.jobs import JobState
 from sendonce.domain.outcomes import Refused as RefusedLetter
 from sendonce.errors import Refused
 from sendonce.flows import retry_jobs
 from sendonce.flows.retry_jobs import RetryOrder, RetryReport, retry_all, retry_named
+from tests.conformance.backdoor import audit
 from tests.conformance.stage import ACCEPTED, DEFERRED, DOUBTED, Stage
 
 NO_SET = RefusedLetter("NotFoundException", "no such configuration set")
@@ -101,3 +103,80 @@ def test_a_named_letter_that_was_accepted_does_not_move(stage: Stage) -> None:
     report = retry_named(stage.store, jobs, "operator")
     assert (report.moved, report.asked) == (4, 6)
     assert states(stage, mailout_id) == {"scheduled": 4, "sent": 1, "in_doubt": 1}
+
+
+# -- after an adoption: the time that the database forgot may have retried them already -------------------
+
+
+def adopted_with_ended(stage: Stage) -> str:
+    """One letter failed and one died before the database was restored and adopted."""
+    mailout_id = stage.running(2)
+    failed, dead = stage.claim().claimed
+    stage.settle(failed, UNKNOWN)
+    stage.settle(dead, DEFERRED, exhausted=True)
+    stage.store.ledger.adopt(stage.store.fingerprint(), 1, "jane")
+    return mailout_id
+
+
+def test_what_ended_before_an_adoption_is_left_and_named(stage: Stage) -> None:
+    """Chosen or named, it may have been retried and accepted in the forgotten time."""
+    mailout_id = adopted_with_ended(stage)
+    jobs = stage.store.jobs.list(mailout_id=mailout_id)
+    ids = tuple(job.id for job in jobs)
+    for report in (
+        retry_all(stage.store, RetryOrder(ALL, mailout_id), "operator"),
+        retry_all(stage.store, RetryOrder(ALL, None), "operator"),
+        retry_named(stage.store, jobs, "operator"),
+    ):
+        assert (report.moved, report.asked, report.left) == (0, 2, ids)
+    assert stage.store.ledger.retry(ids, "operator") == 0
+    assert states(stage, mailout_id) == {"failed": 1, "dead": 1}
+    assert "operator" not in {actor for actor, *_ in audit(stage.store)}
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_word_gives_them_another_life(stage: Stage, named: bool) -> None:
+    """Their operator knows that no other copy sent them; nothing is left, and the word is audited."""
+    mailout_id = adopted_with_ended(stage)
+    jobs = stage.store.jobs.list(mailout_id=mailout_id)
+    if named:
+        report = retry_named(stage.store, jobs, "operator", not_sent_elsewhere=True)
+    else:
+        order = RetryOrder(ALL, mailout_id, not_sent_elsewhere=True)
+        report = retry_all(stage.store, order, "operator")
+    assert (report.moved, report.left) == (2, ())
+    assert {("operator", "retry", job.id) for job in jobs} <= set(audit(stage.store))
+    assert len(stage.claim().claimed) == 2
+
+
+def test_what_ended_after_the_adoption_needs_no_word(stage: Stage) -> None:
+    """This database made the attempt itself and knows what became of it, until it is adopted again."""
+    mailout_id = adopted_with_ended(stage)
+    order = RetryOrder(ALL, mailout_id)
+    retry_all(stage.store, RetryOrder(ALL, mailout_id, not_sent_elsewhere=True), "operator")
+    again, other = stage.claim().claimed
+    stage.settle(again, UNKNOWN)
+    stage.settle(other, DEFERRED, exhausted=True)
+    report = retry_all(stage.store, order, "operator")
+    assert (report.moved, report.left) == (2, ())
+    for job in stage.claim().claimed:
+        stage.settle(job, UNKNOWN)
+    stage.store.ledger.adopt(stage.store.fingerprint(), 1, "jane")
+    assert retry_all(stage.store, order, "operator").moved == 0
+
+
+def test_a_clean_switch_leaves_retries_as_they_were(stage: Stage) -> None:
+    """Where nothing was lost, nobody can have retried anything unseen."""
+    mailout_id = burnt(stage)
+    stage.store.ledger.vouch(stage.store.fingerprint(), "jane")
+    report = retry_all(stage.store, RetryOrder(ALL, mailout_id), "operator")
+    assert (report.moved, report.left) == (4, ())
+
+
+def test_an_event_of_a_retry_that_was_forgotten_ends_the_job(stage: Stage) -> None:
+    """The provider took the second attempt, which this database never made: sent, and no halt."""
+    mailout_id = adopted_with_ended(stage)
+    for job in stage.store.jobs.list(mailout_id=mailout_id):
+        assert stage.event(job, attempt=2) == EventVerdict.APPLIED
+    assert states(stage, mailout_id) == {"sent": 2}
+    assert stage.store.ledger.identity().halted is None

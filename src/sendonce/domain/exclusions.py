@@ -5,11 +5,16 @@ People are compared by their suppression key: it folds the spellings of one mail
 
 from __future__ import annotations
 
-from sendonce.domain.jobs import JobState
+from sendonce.domain.jobs import JobState, ended_before_adoption
 
 NOT_REACHED = frozenset({JobState.FAILED, JobState.SKIPPED, JobState.DEAD})
 """What became of an earlier letter that never arrived anywhere. These people may be written to again;
 a letter that is in doubt may have arrived, and one that is scheduled still will."""
+
+
+def was_reached(state: JobState, worker_id: str | None) -> bool:
+    """Whether an earlier letter arrived, may have arrived or still may."""
+    return state not in NOT_REACHED or ended_before_adoption(state, worker_id)
 
 
 def got_already(mailout_id: str | None) -> str | None:

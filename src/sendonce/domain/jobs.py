@@ -69,7 +69,7 @@ BEFORE_ALL = "00000000-0000-0000-0000-000000000000"
 """An id that comes before every other."""
 
 ADOPTED_ATTEMPTS = 1_000_000
-"""How far an adopted database moves the attempt numbers of its jobs in doubt.
+"""How far an adopted database moves the attempt numbers of its jobs that are open, failed or dead.
 
 The time that the database forgot may have issued attempts: their events must find a job that knows
 them as older ones, and no number may be given to a second letter.
@@ -86,6 +86,15 @@ def after(state: JobState, move: Move) -> JobState | None:
     """The state that ``move`` leads to, or None where the move is not allowed."""
     sources, target = MOVES[move]
     return target if state in sources else None
+
+
+def ended_before_adoption(state: JobState, worker_id: str | None) -> bool:
+    """Whether a dead or failed job has not been claimed since the database was adopted.
+
+    In the time that the database forgot, somebody may have retried it and the provider accepted it.
+    Adoption removes the worker from such jobs, and the next claim sets one.
+    """
+    return worker_id is None and state in MOVES[Move.RETRY][0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +217,10 @@ class Job:
     rejected_at: datetime | None = None
     duplicate_at: datetime | None = None
     fields: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def ended_before_adoption(self) -> bool:
+        return ended_before_adoption(self.state, self.worker_id)
 
 
 @dataclass(frozen=True, slots=True)

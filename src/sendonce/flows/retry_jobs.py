@@ -16,19 +16,27 @@ WITHOUT_CODE = "no code"
 
 @dataclass(frozen=True, slots=True)
 class RetryOrder:
-    """Which letters: those in ``states``, of one mailout or of all, with any code or with this one."""
+    """Which letters: those in ``states``, of one mailout or of all, with any code or with this one.
+
+    ``not_sent_elsewhere`` is an operator's word on those that ended before the database was adopted.
+    """
 
     states: Sequence[JobState]
     mailout_id: str | None = None
     code: str | None = None
+    not_sent_elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RetryReport:
-    """``found`` counts by state and code; ``moved`` of them are scheduled again."""
+    """``found`` counts by state and code; ``moved`` of them are scheduled again.
+
+    ``left`` are the ids of those that may have been sent from another copy of the database.
+    """
 
     moved: int
     found: dict[tuple[JobState, str], int]
+    left: tuple[str, ...] = ()
 
     @property
     def asked(self) -> int:
@@ -44,6 +52,7 @@ def retry_all(store: Store, order: RetryOrder, actor: str) -> RetryReport:
     if order.mailout_id is not None:
         _refuse_if_cancelled(store, order.mailout_id)
     found: Counter[tuple[JobState, str]] = Counter()
+    left: list[str] = []
     moved, after = 0, ""
     while jobs := store.jobs.list(
         states=order.states, mailout_id=order.mailout_id, code=order.code, after=after, limit=CHUNK
@@ -53,20 +62,30 @@ def retry_all(store: Store, order: RetryOrder, actor: str) -> RetryReport:
             cancelled[mailout_id] = _is_cancelled(store, mailout_id)
         chosen = [job for job in jobs if not cancelled[job.mailout_id]]
         found.update(_kind(job) for job in chosen)
-        moved += store.ledger.retry([job.id for job in chosen], actor)
-    return RetryReport(moved, dict(found))
+        left += _left_alone(chosen, order.not_sent_elsewhere)
+        moved += store.ledger.retry(
+            [job.id for job in chosen], actor, not_sent_elsewhere=order.not_sent_elsewhere
+        )
+    return RetryReport(moved, dict(found), tuple(left))
 
 
-def retry_named(store: Store, jobs: Sequence[Job], actor: str) -> RetryReport:
+def retry_named(
+    store: Store, jobs: Sequence[Job], actor: str, *, not_sent_elsewhere: bool = False
+) -> RetryReport:
     """The same for letters that somebody named."""
     may_move = [job for job in jobs if job.state in MOVES[Move.RETRY][0]]
     for mailout_id in {job.mailout_id for job in may_move}:
         _refuse_if_cancelled(store, mailout_id)
-    moved = sum(
-        store.ledger.retry([job.id for job in may_move[start : start + CHUNK]], actor)
-        for start in range(0, len(may_move), CHUNK)
-    )
-    return RetryReport(moved, dict(Counter(_kind(job) for job in jobs)))
+    moved = 0
+    for start in range(0, len(may_move), CHUNK):
+        chunk = [job.id for job in may_move[start : start + CHUNK]]
+        moved += store.ledger.retry(chunk, actor, not_sent_elsewhere=not_sent_elsewhere)
+    left = _left_alone(may_move, not_sent_elsewhere)
+    return RetryReport(moved, dict(Counter(_kind(job) for job in jobs)), tuple(left))
+
+
+def _left_alone(jobs: Sequence[Job], not_sent_elsewhere: bool) -> list[str]:
+    return [job.id for job in jobs if job.ended_before_adoption and not not_sent_elsewhere]
 
 
 def _kind(job: Job) -> tuple[JobState, str]:

@@ -57,7 +57,8 @@ def adopt(
     """Take a restored, copied or promoted database into use.
 
     What is scheduled or sending in started mailouts may have been sent from the other copy: it becomes
-    in doubt, and 'sendonce jobs resolve' or the provider's events settle it.
+    in doubt, and 'sendonce jobs resolve' or the provider's events settle it. Letters that had failed may have
+    been retried there: 'sendonce jobs retry' sends them again only with --not-sent-elsewhere.
     """
     from sendonce import wiring
 

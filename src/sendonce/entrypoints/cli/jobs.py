@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sendonce.domain.checks import count_of
+from sendonce.domain.checks import count_of, listed
 from sendonce.domain.doubts import Weighed
 from sendonce.domain.jobs import Job, JobState
 from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings, whole_id
@@ -30,6 +30,7 @@ WorkerOption = Annotated[str | None, typer.Option("--worker", help="Only those o
 LimitOption = Annotated[int, typer.Option(min=1, max=100_000, help="How many at the most.")]
 JobIds = Annotated[list[str] | None, typer.Argument(help="Job ids.")]
 MOST_AT_ONCE = 100_000
+MOST_NAMED = 20
 PARKED_ADVICE = (
     "Parked letters wait for your word. Find out whether they were taken (the provider's console or log, the "
     "recipient), then run 'sendonce jobs resolve sent ID…', or 'sendonce jobs resolve not-sent ID…' to send "
@@ -123,6 +124,10 @@ def retry(
         bool, typer.Option("--failed", help="Failed letters only; without --mailout, those of all mailouts.")
     ] = False,
     code: Annotated[str | None, typer.Option("--code", help="Only those that ended with this code.")] = None,
+    not_sent_elsewhere: Annotated[
+        bool,
+        typer.Option("--not-sent-elsewhere", help="You know that no other copy of the database sent them."),
+    ] = False,
     json: JsonFlag = False,
 ) -> None:
     """Give dead or failed letters another life: those named, or all of a mailout."""
@@ -134,23 +139,39 @@ def retry(
         raise BadInput("Name the jobs, or give --mailout ID or --failed: 'sendonce jobs dead' lists some.")
     with opened_store(ready_settings()) as store:
         if job_ids:
-            report = retry_named(store, _known(store, job_ids), getpass.getuser())
+            jobs = _known(store, job_ids)
+            report = retry_named(store, jobs, getpass.getuser(), not_sent_elsewhere=not_sent_elsewhere)
         else:
             states = [JobState.FAILED] if failed else [JobState.DEAD, JobState.FAILED]
             mailout_id = find_mailout(store, mailout).id if mailout else None
-            report = retry_all(store, RetryOrder(states, mailout_id, code), getpass.getuser())
+            order = RetryOrder(states, mailout_id, code, not_sent_elsewhere)
+            report = retry_all(store, order, getpass.getuser())
     _report_retry(report, json)
 
 
 def _report_retry(report: RetryReport, json: bool) -> None:
     kinds = [{"state": state, "code": code, "count": n} for (state, code), n in sorted(report.found.items())]
     if json:
-        print_json({"moved": report.moved, "asked": report.asked, "found": kinds})
+        left = {"left": report.left} if report.left else {}
+        print_json({"moved": report.moved, "asked": report.asked, "found": kinds, **left})
+    if report.left and not report.moved:
+        raise Refused(f"Nothing was scheduled again. {_why_left(report.left)}")
     if not report.moved:
         raise Refused("Nothing was scheduled again: of those chosen, only dead and failed letters could be.")
     if not json:
         ways = ", ".join(f"{kind['count']} {kind['state']} with {kind['code']}" for kind in kinds)
-        say(f"Scheduled {count_of(report.moved, 'letter')} again ({ways}).")
+        of_all = f" of {report.asked}" if report.left else ""
+        say(f"Scheduled {count_of(report.moved, 'letter')}{of_all} again ({ways}).")
+        if report.left:
+            say(_why_left(report.left))
+
+
+def _why_left(job_ids: Sequence[str]) -> str:
+    return (
+        f"{count_of(len(job_ids), 'letter')} had ended before this database was adopted and may have been "
+        "sent from another copy since: whoever got one would get it again "
+        f"(jobs {listed(job_ids, MOST_NAMED)}). If you know that none was sent, add --not-sent-elsewhere."
+    )
 
 
 def _known(store: SqlStore, job_ids: Sequence[str] | None) -> list[Job]:

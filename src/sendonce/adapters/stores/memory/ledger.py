@@ -23,6 +23,7 @@ from sendonce.domain.jobs import (
     Settlement,
     Turn,
     after,
+    ended_before_adoption,
 )
 from sendonce.domain.mailouts import RESTORED, MailoutStatus, Phase
 from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Refused
@@ -312,10 +313,12 @@ class MemoryLedger:
                 self._state.audit.append((actor, "resolve", row.id))
         return moved
 
-    def retry(self, job_ids: Sequence[str], actor: str) -> int:
+    def retry(self, job_ids: Sequence[str], actor: str, *, not_sent_elsewhere: bool = False) -> int:
         moved = 0
         with self._state.transaction() as now:
             for row in self._in_states(job_ids, {JobState.DEAD, JobState.FAILED}):
+                if ended_before_adoption(row.state, row.worker_id) and not not_sent_elsewhere:
+                    continue
                 if row.state == JobState.FAILED:
                     archive(self._state, row, "failed")
                 moved += reschedule(self._state, row, Move.RETRY, now, due_at=now, tries=0)
@@ -357,11 +360,14 @@ class MemoryLedger:
             self._state.audit.append((actor, VOUCHED, "ledger"))
 
     def _adopt_job(self, row: JobRow, why: str, now: datetime) -> int:
-        if row.state not in (JobState.SCHEDULED, JobState.SENDING, JobState.IN_DOUBT):
+        if row.state in (JobState.SENT, JobState.SKIPPED):
             return 0
-        row.worker_id = row.death_proof = row.death_proof_at = None
-        new_doubt = row.state != JobState.IN_DOUBT
+        row.worker_id = None
         row.attempt += ADOPTED_ATTEMPTS
+        if row.state in (JobState.FAILED, JobState.DEAD):
+            return 0
+        row.death_proof = row.death_proof_at = None
+        new_doubt = row.state != JobState.IN_DOUBT
         if row.accepted_attempt is not None:
             fall_back_on_evidence(row, now)
             return 0

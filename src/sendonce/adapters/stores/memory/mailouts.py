@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from sendonce.adapters.stores.memory.arrows import move
 from sendonce.adapters.stores.memory.state import JobRow, MailoutRow, State
 from sendonce.domain.addresses import parse_address
-from sendonce.domain.exclusions import NOT_REACHED, got_already
+from sendonce.domain.exclusions import got_already, was_reached
 from sendonce.domain.ids import prefix_range, time_ordered_ids
 from sendonce.domain.jobs import JobState, Move
 from sendonce.domain.letters import Letter
@@ -140,7 +140,7 @@ class MemoryMailouts:
             self._state.suppression_key(row.recipient_key): mailout_id
             for mailout_id in reversed(earlier)
             for row in self._state.jobs_of(mailout_id)
-            if row.state not in NOT_REACHED
+            if was_reached(row.state, row.worker_id)
         }
 
     def with_prefix(self, prefix: str, limit: int) -> Sequence[str]:

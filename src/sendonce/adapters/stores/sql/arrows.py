@@ -15,6 +15,9 @@ from sendonce.domain.jobs import MOVES, Evidence, JobState, Move, weigh_evidence
 
 JOBS = message_jobs.c
 
+# A worker that is not heard of again leaves its job in doubt, unless an earlier attempt is proven.
+DOUBTED = sa.case((JOBS.accepted_attempt.is_(None), "in_doubt"), else_="sent")
+
 
 def lock_mailouts(tx: Connection, job_ids: Iterable[str]) -> None:
     """Lock the mailouts of these jobs, before any job: whoever makes a job scheduled may have to reopen one.

@@ -14,7 +14,8 @@ from sqlalchemy.engine import Connection, Row
 from sendonce.adapters.stores.schema import excluded_recipients, message_jobs, subscribers
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import insert_for
-from sendonce.domain.exclusions import NOT_REACHED
+from sendonce.domain.exclusions import NOT_REACHED, was_reached
+from sendonce.domain.jobs import MOVES, JobState, Move
 
 J = message_jobs.c
 X = excluded_recipients.c
@@ -24,11 +25,11 @@ def gather_excluded(database: Database, tx: Connection, mailout: Row[Any], size:
     """Copy the next keys of each earlier mailout; how far all of them have come, None at their end."""
     ends = []
     for earlier in mailout.except_of:
-        query = sa.select(J.recipient_key, J.suppression_key, J.state).where(
+        query = sa.select(J.recipient_key, J.suppression_key, J.state, J.worker_id).where(
             J.mailout_id == earlier, J.recipient_key > mailout.except_cursor
         )
         jobs = tx.execute(query.order_by(J.recipient_key).limit(size)).all()
-        reached = {job.suppression_key for job in jobs if job.state not in NOT_REACHED}
+        reached = {job.suppression_key for job in jobs if was_reached(JobState(job.state), job.worker_id)}
         if reached:
             rows = [
                 {"mailout_id": mailout.id, "suppression_key": key, "by_mailout_id": earlier}
@@ -55,7 +56,9 @@ def forget_excluded(tx: Connection, mailout_id: str, size: int) -> bool:
 
 def count_excluded(tx: Connection, tenant_id: str, earlier: list[str]) -> int:
     """Active subscribers whom one of the earlier mailouts went to, or may have. One pass over each table."""
-    got = sa.select(J.suppression_key).where(J.mailout_id.in_(earlier), J.state.not_in(NOT_REACHED))
+    ended_before_adoption = sa.and_(J.state.in_(MOVES[Move.RETRY][0]), J.worker_id.is_(None))
+    reached = sa.or_(J.state.not_in(NOT_REACHED), ended_before_adoption)
+    got = sa.select(J.suppression_key).where(J.mailout_id.in_(earlier), reached)
     people = subscribers.c
     query = sa.select(sa.func.count()).select_from(subscribers)
     query = query.where(people.tenant_id == tenant_id, people.status == "active")

@@ -11,8 +11,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import ledger, mailouts, message_jobs, workers
+from sendonce.adapters.stores.schema import ledger, message_jobs, workers
+from sendonce.adapters.stores.sql.adoption import doubt_all
 from sendonce.adapters.stores.sql.arrows import (
+    DOUBTED,
     accept,
     archive_attempt,
     back_to_schedule,
@@ -30,7 +32,6 @@ from sendonce.adapters.stores.sql.workers import lock_worker, sign_off
 from sendonce.domain.doubts import Doubt, Surroundings
 from sendonce.domain.failpoints import failpoint
 from sendonce.domain.jobs import (
-    ADOPTED_ATTEMPTS,
     ADOPTED_CLAIMS,
     BEFORE_ALL,
     MOVES,
@@ -40,8 +41,8 @@ from sendonce.domain.jobs import (
     Move,
     Settlement,
     Turn,
+    ended_before_adoption,
 )
-from sendonce.domain.mailouts import RESTORED
 from sendonce.domain.outcomes import Accepted, Deferred, InDoubt
 from sendonce.domain.outcomes import Refused as RefusedOutcome
 from sendonce.domain.senders import SenderHold
@@ -252,7 +253,7 @@ class SqlLedger:
 
     def _doubt_sending(self, tx: Connection, which: sa.ColumnElement[bool], proof: str, now: datetime) -> int:
         """sending → in_doubt with a death proof; how many."""
-        changes = {"state": _DOUBTED, "reason": proof, "death_proof": proof, "death_proof_at": now}
+        changes = {"state": DOUBTED, "reason": proof, "death_proof": proof, "death_proof_at": now}
         update = message_jobs.update().where(in_state(JobState.SENDING), which).values(changes)
         return tx.execute(update).rowcount
 
@@ -321,7 +322,7 @@ class SqlLedger:
                 insert_audit(tx, now, actor, "resolve", job_id, {"verdict": verdict, "note": note})
         return moved
 
-    def retry(self, job_ids: Sequence[str], actor: str) -> int:
+    def retry(self, job_ids: Sequence[str], actor: str, *, not_sent_elsewhere: bool = False) -> int:
         moved = 0
         with self._db.writing() as tx:
             now = self._db.now(tx)
@@ -330,10 +331,15 @@ class SqlLedger:
                 row = lock_job(tx, job_id)
                 if row is None or row.state not in MOVES[Move.RETRY][0]:
                     continue
+                details = {"from": row.state, "reason": row.reason}
+                if ended_before_adoption(row.state, row.worker_id):
+                    if not not_sent_elsewhere:
+                        continue
+                    details["word"] = "not sent elsewhere"
                 if row.state == JobState.FAILED:  # a dead job's last attempt is archived already
                     archive_attempt(tx, row, now, "failed", row.code, row.reason)
                 moved += back_to_schedule(tx, row, Move.RETRY, {"due_at": now, "tries": 0}, now)
-                insert_audit(tx, now, actor, "retry", job_id, {"from": row.state, "reason": row.reason})
+                insert_audit(tx, now, actor, "retry", job_id, details)
         return moved
 
     def bury(self, worker_id: str, actor: str) -> int:
@@ -369,7 +375,7 @@ class SqlLedger:
     def adopt(self, fingerprint: str | None, claim_seq: int, actor: str) -> int:
         with self._db.writing() as tx:
             now = self._db.now(tx)
-            doubted = self._doubt_all(tx)
+            doubted = doubt_all(tx)
             once_more = {"adoptions": ledger.c.adoptions + 1, "adopted_at": now}
             tx.execute(ledger.update().values(halted=None, fingerprint=fingerprint, **once_more))
             # Their counts may be of the forgotten time: who lives comes again as a new one.
@@ -393,36 +399,7 @@ class SqlLedger:
             details = {"from": before.fingerprint, "to": fingerprint, "halted": before.halted}
             insert_audit(tx, now, actor, VOUCHED, "ledger", details)
 
-    def _doubt_all(self, tx: Connection) -> int:
-        """What the forgotten time may have sent. The proofs of that time are worth nothing either.
-
-        A mailout that had not planned all its jobs may have done so in that time: it waits, paused. A draft
-        may have been made ready then.
-        """
-        why = RESTORED
-        unsure = sa.or_(
-            mailouts.c.status.in_(["draft", "ready"]), mailouts.c.phase.in_(["fetching", "planning"])
-        )
-        tx.execute(mailouts.update().where(unsure).values(paused=True, reason=why))
-        changes = {
-            "state": _DOUBTED,
-            "reason": why,
-            "attempt": JOBS.attempt + ADOPTED_ATTEMPTS,
-            "worker_id": None,
-            "death_proof": None,
-            "death_proof_at": None,
-        }
-        open_states = ["scheduled", "sending", "in_doubt"]
-        before = sa.select(sa.func.count()).where(in_state(JobState.IN_DOUBT))
-        known = tx.execute(before).scalar_one()
-        tx.execute(message_jobs.update().where(JOBS.state.in_(open_states)).values(changes))
-        return int(tx.execute(before).scalar_one() - known)
-
 
 def _may_be_due_at_once(settlements: Sequence[Settlement], claim: ClaimRequest | None) -> bool:
     """What this very turn puts off may be claimed in it; and a second try waits for the first in any case."""
     return (claim is not None and claim.retry) or any(isinstance(s.outcome, Deferred) for s in settlements)
-
-
-# A worker that is not heard of again leaves its job in doubt, unless an earlier attempt is proven.
-_DOUBTED = sa.case((JOBS.accepted_attempt.is_(None), "in_doubt"), else_="sent")
