@@ -318,6 +318,34 @@ def test_a_claim_number_that_falls_stops_everything() -> None:
     assert "restored" in (scene.store.ledger.identity().halted or "")
 
 
+def test_a_halt_that_cannot_be_written_is_tried_again_before_anything_is_claimed() -> None:
+    """Asked again, the database has caught up with the claim number and looks right. It is not."""
+    scene = Scene(people=6, batch_size=1, provider=Provider(latency=0.02))
+
+    class Restored(Troubled):
+        lowered = refused = 0
+
+        def turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> Turn:
+            turn = super().turn(settlements, claim)
+            if len(self.turns) > 1 and turn.claimed and not self.lowered:
+                self.lowered = len(self.turns)
+                return replace(turn, claim_seq=1)
+            return turn
+
+        def halt(self, reason: str) -> None:
+            self.refused += 1
+            if self.refused < 3:
+                raise Unavailable("the database is away")
+            super().halt(reason)
+
+    scene.ledger = ledger = Restored(scene.store.ledger, lambda *_: None)
+    with pytest.raises(LedgerRolledBack, match="restored"):
+        scene.play()
+    assert ledger.refused == 3
+    assert [claim for _, claim in ledger.turns[ledger.lowered :] if claim] == []
+    assert "restored" in (scene.store.ledger.identity().halted or "")
+
+
 def test_a_worker_that_was_buried_leaves_and_settles_what_it_knows() -> None:
     """It claims nothing more, but what the provider told it is evidence and is kept."""
     scene = Scene(people=4, batch_size=1, provider=Provider(latency=0.02))

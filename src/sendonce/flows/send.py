@@ -56,6 +56,10 @@ RELEASED = Deferred("released", "claimed, but it never left", retry_after=0.0, t
 UNJOURNALED = Deferred("no_journal", "the wire journal cannot be written", JOURNAL_REST, throttle=True)
 
 
+class _WentBack(Exception):
+    """The database gave out what a database that never went back cannot: the ledger is to be halted."""
+
+
 class Claimed(NamedTuple):
     """A claimed job and the boot time at which its claim began."""
 
@@ -443,7 +447,7 @@ class Sender:
             return
         strays = self._claims.strays(sending)
         if lost := self._claims.settled_lately(strays):
-            self._halt(
+            await self._halt(
                 f"Attempt {lost[0][1]} of job {lost[0][0]} was settled, but this database does not know "
                 f"of it: it was restored from an older copy. {HOW_TO_GO_ON}"
             )
@@ -523,6 +527,8 @@ class Sender:
         while True:
             try:
                 return await self._commit(settlements, claim)
+            except _WentBack as exc:
+                await self._halt(str(exc))
             except Unavailable as exc:
                 log.warning("the ledger does not answer", extra={"fields": {"error": str(exc)}})
                 # What is not settled now is in the journal: the next worker settles it from there.
@@ -578,13 +584,26 @@ class Sender:
     def _note_claim(self, turn: Turn) -> None:
         """Claim numbers only rise: one that does not comes from a database restored under our feet."""
         if turn.claim_seq <= self._highest_claim:
-            self._halt(
+            raise _WentBack(
                 f"The database gave out claim {turn.claim_seq} after claim {self._highest_claim}: it was "
                 f"restored from an older copy. {HOW_TO_GO_ON}"
             )
         self._highest_claim = turn.claim_seq
         self._journal.claimed(turn.claim_seq, turn.claims)
 
-    def _halt(self, reason: str) -> NoReturn:
-        self._ledger.halt(reason)
+    async def _halt(self, reason: str) -> NoReturn:
+        """Stop the claims of everybody, and claim nothing before that is written down: asked again, a
+        database that went back may have caught up and look right."""
+        self._give_back_ready()
+        pause = 0.1
+        while True:
+            try:
+                await asyncio.get_running_loop().run_in_executor(self._thread, self._ledger.halt, reason)
+                break
+            except Unavailable as exc:
+                log.warning("the ledger cannot be halted yet", extra={"fields": {"error": str(exc)}})
+                if time.monotonic() > self._drain_ends:
+                    break
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, 5.0)
         raise LedgerRolledBack(reason)
