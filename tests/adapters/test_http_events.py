@@ -260,6 +260,28 @@ def test_a_5xx_of_ours_begins_a_new_stretch(listening: tuple[HttpStage, datetime
     assert not _broken(service, service.store.ledger.now())
 
 
+@pytest.mark.parametrize(("length", "status"), [(300_000, 413), (10, 408)], ids=["too long", "too slow"])
+@pytest.mark.parametrize("topic", [TOPIC, f"{TOPIC}-of-somebody-else", None])
+def test_a_message_that_was_not_read_begins_a_new_stretch_if_it_may_be_ours(
+    listening: tuple[HttpStage, datetime],
+    monkeypatch: pytest.MonkeyPatch,
+    length: int,
+    status: int,
+    topic: str | None,
+) -> None:
+    """SNS drops an event that meets a 4xx. Whoever names no topic of ours breaks nothing."""
+    monkeypatch.setattr("sendonce.entrypoints.http.bodies._PATIENCE_SECONDS", 0.05)
+    service, began = listening
+    headers = {"Content-Length": str(length)} | ({"x-amz-sns-topic-arn": topic} if topic else {})
+    assert service.ask("POST", "/ses-events", None, headers).status == status
+    noted = service.store.ledger.now()
+    if topic == TOPIC:
+        until(lambda: _broken(service, began), 10, "the break is noted")
+    else:
+        until(lambda: _seen(service) > noted, 10, "the next note is written")
+        assert not _broken(service, began)
+
+
 def test_a_note_that_cannot_be_written_begins_a_new_stretch(
     listening: tuple[HttpStage, datetime], caplog: pytest.LogCaptureFixture
 ) -> None:

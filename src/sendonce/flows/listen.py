@@ -2,7 +2,8 @@
 
 Listening is what was received, not that a process runs. Without an allowed topic, or before one of them
 has delivered or confirmed anything, nothing is noted. Whatever may have cost an event (an answer of 5xx, a
-note that could not be written, an event that could not be read) begins a new stretch with the next note.
+request that came too slowly or was too long, a note that could not be written, an event that could not be
+read) begins a new stretch with the next note.
 """
 
 from __future__ import annotations

@@ -64,11 +64,21 @@ class SesEventEndpoint:
         self._slow_lane = SlowLane()
 
     async def post(self, request: Request) -> Response:
-        body = await read_body(request)
+        body = await self._body(request)
         try:
             return await self._take(request, body)
-        except Exception:
+        except BaseException:  # also the end of the service: nobody answers SNS then
             self._service.listener.broke()  # SNS gets a 5xx, and may give the event up
+            raise
+
+    async def _body(self, request: Request) -> bytes:
+        """The body of a request. One that is too long or too slow may have been an event, unless it does
+        not even say that it is of a topic of ours."""
+        try:
+            return await read_body(request)
+        except BaseException:
+            if request.headers.get("x-amz-sns-topic-arn") in self._service.settings.sns_allowed_topic_arns:
+                self._service.listener.broke()
             raise
 
     async def _take(self, request: Request, body: bytes) -> Response:
