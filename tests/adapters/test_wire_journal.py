@@ -208,6 +208,27 @@ def test_a_file_that_no_worker_of_the_ledger_stands_behind_is_swept(state: State
     _enlist(state).close(settled=True)
 
 
+def test_a_namesake_that_sweeps_up_meanwhile_takes_no_file_away(
+    state: StateDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of three processes of one name sweeps while another makes its file: the third gets no such file."""
+    lock = fcntl.flock
+
+    def slow_lock(descriptor: int, how: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", lock)
+        state.sweep("w", set())
+        lock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", slow_lock)
+    first = _enlist(state)
+    assert first.path.stat().st_ino == first.inode
+    with pytest.raises(RefusedByRule, match="worker named 'w' already"):
+        state.enlist("w", "worker-3", 16)
+    assert first.path.stat().st_ino == first.inode
+    assert [each.name for each in state._root.iterdir() if each.name.startswith(".worker")] == []
+    first.close(settled=True)
+
+
 def test_a_file_system_without_real_locks_is_refused(
     state: StateDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -170,29 +170,38 @@ class StateDirectory:
     # -- living --------------------------------------------------------------------------------
 
     def enlist(self, name: str, worker_id: str, slots: int, adoption: int = 0) -> WorkerFile:
-        """Make and lock this worker's file. A living worker of the same name refuses it."""
+        """Make and lock this worker's file. A living worker of the same name refuses it.
+
+        The file gets its name when it is locked and complete: another worker of that name, which sweeps up
+        before it enlists, would otherwise take it for one that was left behind.
+        """
         path = self._workers / name
+        draft = self._root / f".worker-{uuid.uuid4()}"
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        except FileExistsError:
-            raise RefusedByRule(
-                f"There is a worker named '{name}' already: {path} is its lock. Choose another --name."
-            ) from None
+            descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         except OSError as exc:
             raise Unavailable(f"The worker's file {path} cannot be made: {exc.strerror}.") from exc
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _refuse_false_locks(path)
+            _refuse_false_locks(draft)
             os.posix_fallocate(descriptor, 0, slots * SLOT)
             file = WorkerFile(path, descriptor, worker_id, slots, adoption)
+            os.link(draft, path)
             self._sync(descriptor)
             return file
-        except (OSError, RefusedByRule) as exc:
+        except FileExistsError:
             os.close(descriptor)
-            path.unlink(missing_ok=True)
-            if isinstance(exc, RefusedByRule):
-                raise
+            raise RefusedByRule(
+                f"There is a worker named '{name}' already: {path} is its lock. Choose another --name."
+            ) from None
+        except RefusedByRule:
+            os.close(descriptor)
+            raise
+        except OSError as exc:
+            os.close(descriptor)
             raise Unavailable(f"The worker's file {path} cannot be written: {exc.strerror}.") from exc
+        finally:
+            draft.unlink(missing_ok=True)
 
     def _sync(self, descriptor: int) -> None:
         """Keep the file through a power cut: without it nobody could prove this worker's death."""
