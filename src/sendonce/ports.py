@@ -289,7 +289,14 @@ class Mailouts(Protocol):
     def note(self, mailout_id: str, reason: str) -> bool:
         """Why a mailout that is not under way was not started; False when it is sending or cancelled."""
 
-    def schedule(self, mailout_id: str, send_at: datetime, *, except_of: Sequence[str] | None = None) -> bool:
+    def schedule(
+        self,
+        mailout_id: str,
+        send_at: datetime,
+        *,
+        except_of: Sequence[str] | None = None,
+        forced: bool = False,
+    ) -> bool:
         """Have a ready mailout started at a time; again: at another time. False when it is not ready."""
 
     def unschedule(self, mailout_id: str, reason: str | None = None) -> bool:

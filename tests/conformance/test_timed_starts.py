@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from sendonce.domain.checks import Check
+from sendonce.domain.checks import Check, stop
 from sendonce.domain.letters import Letter, MessageSettings
 from sendonce.domain.mailouts import MailoutStatus, NewMailout
 from sendonce.domain.subscribers import DEFAULT_TENANT
@@ -189,6 +190,30 @@ def test_a_time_moved_before_the_clock_gets_to_it_holds(stage: Stage) -> None:
     with pytest.raises(Overtaken, match="changed a moment ago"):
         start_mailout(stage.store, lambda: SETTINGS, order)
     assert stage.get(mailout_id).scheduled
+
+
+class Refusing:
+    """A provider that would refuse every letter."""
+
+    def refusals(self, recipients: Recipients) -> Sequence[Check]:
+        return [stop("ses.sending", "Sending is paused.", "Answer Amazon's case.", refuses_all=True)]
+
+
+@pytest.mark.parametrize("force", [True, False])
+def test_a_word_that_overrules_the_provider_is_kept_with_the_time(stage: Stage, force: bool) -> None:
+    """Forced when it was scheduled, it starts at its time; scheduled again without the word, it does not."""
+    stage.subscribe([0])
+    mailout_id = stage.mailout()
+    later = stage.store.ledger.now() + timedelta(hours=1)
+    forced = StartOrder(mailout_id, DEFAULT_TENANT, send_at=later, force=True)
+    start_mailout(stage.store, lambda: SETTINGS, forced, Refusing())
+    if not force:
+        start_mailout(stage.store, lambda: SETTINGS, replace(forced, force=False))
+    pass_time(stage.store, 3601)
+    DueStarter(stage.store, lambda: SETTINGS, Refusing()).run()
+    mailout = stage.get(mailout_id)
+    assert (mailout.status == MailoutStatus.SENDING, mailout.forced) == (force, force)
+    assert force or "Sending is paused" in (mailout.reason or "")
 
 
 def test_what_cannot_start_waits_for_a_person(stage: Stage) -> None:

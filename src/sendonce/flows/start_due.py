@@ -53,7 +53,13 @@ class DueStarter:
                 f"It was to start at {mailout.send_at:%Y-%m-%d %H:%M} UTC, and no worker ran within a day of "
                 "that time. Send it again if it is still wanted."
             )
-        order = StartOrder(mailout.id, mailout.tenant_id, at_once=True, for_time=mailout.send_at)
+        order = StartOrder(
+            mailout.id,
+            mailout.tenant_id,
+            at_once=True,
+            for_time=mailout.send_at,
+            force=mailout.forced,
+        )
         start_mailout(self.store, self.message_settings, order, self.sender_check)
 
 

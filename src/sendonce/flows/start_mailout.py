@@ -235,7 +235,7 @@ def _start(
             mailout.id, order.event, except_of=order.except_of, forced=order.force, checked=mailout
         )
     else:
-        done = store.mailouts.schedule(mailout.id, waits_until, except_of=order.except_of)
+        done = store.mailouts.schedule(mailout.id, waits_until, except_of=order.except_of, forced=order.force)
     what = "mailout started" if waits_until is None else "mailout scheduled"
     if not done:
         raise _not_ready(store.mailouts.get(mailout.id) or mailout)

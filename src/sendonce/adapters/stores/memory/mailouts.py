@@ -206,7 +206,14 @@ class MemoryMailouts:
             entry.mailout = replace(m, reason=reason)
             return True
 
-    def schedule(self, mailout_id: str, send_at: datetime, *, except_of: Sequence[str] | None = None) -> bool:
+    def schedule(
+        self,
+        mailout_id: str,
+        send_at: datetime,
+        *,
+        except_of: Sequence[str] | None = None,
+        forced: bool = False,
+    ) -> bool:
         with self._state.transaction():
             entry = self._with(mailout_id, MailoutStatus.READY)
             if entry is None:
@@ -214,7 +221,8 @@ class MemoryMailouts:
             m = entry.mailout
             reason = m.reason if m.paused else None
             excepted = m.except_of if except_of is None else tuple(except_of)
-            entry.mailout = replace(m, send_at=send_at, scheduled=True, reason=reason, except_of=excepted)
+            timed = replace(m, send_at=send_at, scheduled=True, forced=forced)
+            entry.mailout = replace(timed, reason=reason, except_of=excepted)
             return True
 
     def unschedule(self, mailout_id: str, reason: str | None = None) -> bool:

@@ -210,14 +210,22 @@ class SqlMailouts:
             )
             return tx.execute(update.values(reason=reason, updated_at=now)).rowcount == 1
 
-    def schedule(self, mailout_id: str, send_at: datetime, *, except_of: Sequence[str] | None = None) -> bool:
+    def schedule(
+        self,
+        mailout_id: str,
+        send_at: datetime,
+        *,
+        except_of: Sequence[str] | None = None,
+        forced: bool = False,
+    ) -> bool:
         with self._db.writing() as tx:
             now = self._db.now(tx)
             update = mailouts.update().where(M.id == mailout_id, M.status == "ready")
             # A paused one may have been sent from another copy of the database: its reason stays.
             reason = sa.case((M.paused, M.reason), else_=None)
-            told = {"send_at": send_at, "scheduled": True, "reason": reason, "updated_at": now}
-            return tx.execute(update.values(**told, **_excepting(except_of))).rowcount == 1
+            told = {"send_at": send_at, "scheduled": True, "forced": forced, "reason": reason}
+            said = {**told, **_excepting(except_of), "updated_at": now}
+            return tx.execute(update.values(**said)).rowcount == 1
 
     def unschedule(self, mailout_id: str, reason: str | None = None) -> bool:
         with self._db.writing() as tx:
