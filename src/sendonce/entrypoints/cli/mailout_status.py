@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
 
 from sendonce.domain.jobs import Books, JobState
 from sendonce.domain.mailouts import Mailout, MailoutStatus
 from sendonce.domain.moments import shown_moment
-from sendonce.domain.progress import of_hold
+from sendonce.domain.progress import Progress, of_hold
 from sendonce.entrypoints.cli.context import find_mailout, time_zone
 from sendonce.entrypoints.cli.output import print_json, print_table, say
 from sendonce.entrypoints.cli.progress import progress_lines, standstill_line
@@ -49,7 +50,17 @@ def status_words(mailout: Mailout) -> str:
     return f"{mailout.status}, paused" if mailout.paused else str(mailout.status)
 
 
-def print_status(settings: Settings, store: SqlStore, mailout_id: str, json: bool) -> None:
+def print_outcome(settings: Settings, store: SqlStore, mailout_id: str, json: bool) -> None:
+    """After the work: how it stands. Raises the reason, which is said once, where it was not sent."""
+    error = _why_not_sent(settings, store, mailout_id)
+    print_status(settings, store, mailout_id, json, with_reason=error is None)
+    if error is not None:
+        raise error
+
+
+def print_status(
+    settings: Settings, store: SqlStore, mailout_id: str, json: bool, *, with_reason: bool = True
+) -> None:
     mailout = find_mailout(store, mailout_id)
     books = store.jobs.books(mailout_id)
     progress = explain_progress(store, mailout, books, own_key(settings))
@@ -59,17 +70,23 @@ def print_status(settings: Settings, store: SqlStore, mailout_id: str, json: boo
         print_json({**mailout_view(mailout, books), **progress_view(progress), "doubts": told})
         return
     say(f"Mailout {mailout.id} «{mailout.name}»: {status_words(mailout)}")
-    if mailout.reason and not mailout.cancelled:
-        say(f"  {mailout.reason}")
-    if mailout.scheduled and mailout.send_at is not None:
-        say(f"  It starts at {shown_moment(mailout.send_at, time_zone(settings))}, if a worker runs then.")
-    elif lines := progress_lines(progress, time_zone(settings)):
-        say("\n".join(f"  {line}" for line in lines))
+    if with_reason:
+        _print_reason(mailout, progress, time_zone(settings))
     print_books(books)
     for weighed, count in doubts:
         say(f"{count} in doubt, {weighed.standing}: {weighed.why}")
     if any(weighed.parked for weighed, _ in doubts):
         say(f"What is parked waits for your word: sendonce jobs in-doubt --mailout {mailout.id}")
+
+
+def _print_reason(mailout: Mailout, progress: Progress, zone: tzinfo) -> None:
+    """Why it stands as it does, and how it gets on."""
+    if mailout.reason and not mailout.cancelled:
+        say(f"  {mailout.reason}")
+    if mailout.scheduled and mailout.send_at is not None:
+        say(f"  It starts at {shown_moment(mailout.send_at, zone)}, if a worker runs then.")
+    elif lines := progress_lines(progress, zone):
+        say("\n".join(f"  {line}" for line in lines))
 
 
 def print_books(books: Books) -> None:
@@ -84,37 +101,41 @@ def print_books(books: Books) -> None:
     print_table("", ["jobs", "count"], rows)
 
 
-def fail_unless_sent(settings: Settings, store: SqlStore, mailout_id: str) -> None:
+def _why_not_sent(settings: Settings, store: SqlStore, mailout_id: str) -> SendonceError | None:
     """A mailout that was stopped before its first letter is back to ready, with the reason; one that was
     interrupted or paused is still sending; one of which no letter was taken has failed."""
     mailout = find_mailout(store, mailout_id)
     if mailout.status == MailoutStatus.FAILED:
-        raise SendonceError(f"Nothing was sent of mailout {mailout_id}: {_why_nothing(store, mailout)}.")
+        return SendonceError(f"Nothing was sent of mailout {mailout_id}: {_why_nothing(store, mailout)}.")
     if mailout.status == MailoutStatus.READY:
-        raise Refused(mailout.reason or "The mailout was not started.")
+        return Refused(mailout.reason or "The mailout was not started.")
     if mailout.paused:
         why = f": {mailout.reason}" if mailout.reason else ""
-        raise Refused(f"Mailout {mailout_id} is paused{why}. To go on: sendonce mailout resume {mailout_id}")
+        return Refused(f"Mailout {mailout_id} is paused{why}. To go on: sendonce mailout resume {mailout_id}")
     if mailout.status == MailoutStatus.SENDING:
-        _refuse_if_held(settings, store, mailout_id)
-        raise Unavailable(f"Interrupted. To go on where it stopped: sendonce mailout send {mailout_id}")
+        interrupted = Unavailable(
+            f"Interrupted. To go on where it stopped: sendonce mailout send {mailout_id}"
+        )
+        return _why_held(settings, store, mailout_id) or interrupted
     doubts = store.jobs.books(mailout_id).in_doubt
     if doubts:
-        raise SendonceError(
+        return SendonceError(
             f"In doubt: {doubts}. The provider may or may not have taken these letters. "
             "A worker settles what events decide; the rest waits for you: "
             f"sendonce jobs in-doubt --mailout {mailout_id}"
         )
+    return None
 
 
-def _refuse_if_held(settings: Settings, store: SqlStore, mailout_id: str) -> None:
+def _why_held(settings: Settings, store: SqlStore, mailout_id: str) -> Refused | None:
     hold = store.sender_holds.get(own_key(settings))
-    if hold is not None:
-        still = of_hold(hold)
-        raise Refused(
-            f"{standstill_line(still, time_zone(settings))}\n{still.fix}\n"
-            f"No letter is lost: a worker goes on by itself; so does 'sendonce mailout send {mailout_id}'."
-        )
+    if hold is None:
+        return None
+    still = of_hold(hold)
+    return Refused(
+        f"{standstill_line(still, time_zone(settings))}\n{still.fix}\n"
+        f"No letter is lost: a worker goes on by itself; so does 'sendonce mailout send {mailout_id}'."
+    )
 
 
 def _why_nothing(store: SqlStore, mailout: Mailout) -> str:

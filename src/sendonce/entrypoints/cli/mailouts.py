@@ -11,7 +11,7 @@ import typer
 from sendonce.domain.mailouts import RESTORED, Mailout, MailoutStatus
 from sendonce.domain.moments import read_moment, shown_moment
 from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings, time_zone
-from sendonce.entrypoints.cli.mailout_status import fail_unless_sent, next_step, print_status, status_words
+from sendonce.entrypoints.cli.mailout_status import next_step, print_outcome, print_status, status_words
 from sendonce.entrypoints.cli.output import (
     JsonFlag,
     as_dict,
@@ -96,11 +96,11 @@ def send(
                 _print_dry_run(report, json)
                 return
             detach = detach or report.waits_until is not None
-        if not detach:
-            run_until_mailout_ends(settings, store, mailout_id, silent=json)
-        print_status(settings, store, mailout_id, json)
-        if not detach:
-            fail_unless_sent(settings, store, mailout_id)
+        if detach:
+            print_status(settings, store, mailout_id, json)
+            return
+        run_until_mailout_ends(settings, store, mailout_id, silent=json)
+        print_outcome(settings, store, mailout_id, json)
 
 
 def _start(settings: Settings, store: SqlStore, order: StartOrder, *, ask: bool) -> StartReport:
@@ -162,8 +162,7 @@ def send_test(mailout_id: MailoutId, force: ForceFlag = False, json: JsonFlag = 
         order = StartOrder(mailout.id, mailout.tenant_id, test_emails=settings.test_emails, force=force)
         report = _start(settings, store, order, ask=False)
         run_until_mailout_ends(settings, store, report.mailout.id, silent=json)
-        print_status(settings, store, report.mailout.id, json)
-        fail_unless_sent(settings, store, report.mailout.id)
+        print_outcome(settings, store, report.mailout.id, json)
 
 
 @group.command()
