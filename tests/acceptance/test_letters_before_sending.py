@@ -118,14 +118,14 @@ def test_the_rest_is_written_to(desk: Desk) -> None:
 
 
 def test_the_beginning_of_an_id_is_enough(desk: Desk) -> None:
-    """Where it names one; several are listed."""
+    """Where it names one; several are listed, and one that is too short is called so."""
     first, second = mailout(desk), mailout(desk)
     assert desk.json("mailout", "status", first[:30])["id"] == first
     said = told(desk, "mailout", "status", first[:8], code=USAGE)
     assert "Several mailouts begin with" in said
     assert first in said
     assert second in said
-    told(desk, "mailout", "status", first[:5], code=FAILED)
+    assert "at least 6 characters" in told(desk, "mailout", "status", first[:5], code=FAILED)
 
 
 def test_pictures_beside_the_letter_are_taken_along(desk: Desk) -> None:

@@ -36,12 +36,18 @@ def time_ordered_id(unix_ms: int) -> str:
 
 
 SHORTEST_PREFIX = 6
-_PREFIX = re.compile("[0-9a-f]{6,32}")
+_PREFIX = re.compile(f"[0-9a-f]{{{SHORTEST_PREFIX},32}}")
+_SHORT_PREFIX = re.compile(f"[0-9a-f]{{1,{SHORTEST_PREFIX - 1}}}")
 
 
 def is_prefix(text: str) -> bool:
     """Whether it may be the beginning of an id, with its dashes or without."""
     return _PREFIX.fullmatch(text.replace("-", "")) is not None
+
+
+def is_short_prefix(text: str) -> bool:
+    """Whether it looks like the beginning of an id but has too few characters to find one by."""
+    return _SHORT_PREFIX.fullmatch(text.replace("-", "")) is not None
 
 
 def prefix_range(prefix: str) -> tuple[str, str]:

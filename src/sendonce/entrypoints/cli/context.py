@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from sendonce.domain.ids import is_prefix
+from sendonce.domain.ids import SHORTEST_PREFIX, is_prefix, is_short_prefix
 from sendonce.domain.mailouts import Mailout
 from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.errors import BadInput, NotFound
@@ -85,7 +85,13 @@ def find_mailout(store: SqlStore, mailout_id: str) -> Mailout:
 
 
 def whole_id(noun: str, beginning: str, look: Callable[[str, int], Sequence[str]]) -> str:
-    """The one id that begins so; the text itself where there is none. Raises BadInput for several."""
+    """The one id that begins so; the text itself where there is none. Raises BadInput for several, and
+    NotFound for too few characters."""
+    if is_short_prefix(beginning.lower()):
+        raise NotFound(
+            f"{beginning} is too short to find a {noun} by: write at least {SHORTEST_PREFIX} characters "
+            "of its id."
+        )
     found = look(beginning.lower(), _SHOWN + 1) if is_prefix(beginning.lower()) else []
     if len(found) > 1:
         shown = "\n".join(f"  {each}" for each in found[:_SHOWN])
