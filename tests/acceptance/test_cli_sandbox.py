@@ -80,6 +80,7 @@ def test_what_it_prints_is_all_that_the_service_asks_for(tmp_path: Path) -> None
     (tmp_path / ".env").write_text("".join(line for line in lines if line.partition("=")[0].isupper()))
     settings = load_settings({}, tmp_path / ".env")
     assert settings.require_transport() == "ses"
+    assert settings.port == 3999
     assert settings.sns_signing_cert_file is not None
     assert settings.sns_signing_cert_file.exists()
     letters = wiring.message_settings(settings, MemoryStore())

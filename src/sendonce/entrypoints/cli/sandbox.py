@@ -74,7 +74,9 @@ def _for_letters_that_leave(events_url: str, directory: Path) -> dict[str, str]:
     from sendonce.sandbox.secrets import kept_secrets
 
     receiver = urlsplit(events_url or "http://127.0.0.1:3000")
+    listens = {"PORT": str(receiver.port)} if receiver.port else {}
     return {
+        **listens,
         "APP_BASE_URL": f"{receiver.scheme}://{receiver.netloc}",
         "MAIL_FOOTER_ADDRESS": "Rehearsal, 1 Example Street",
         **kept_secrets(directory, ("UNSUBSCRIBE_SECRET", "EXECUTOR_SHARED_SECRET")),
