@@ -174,12 +174,14 @@ def test_one_person_is_added(sendonce: Run, tmp_path: Path) -> None:
     sendonce("subscribers", "import", "out.csv", **there)
     ann = told(sendonce("show", "ann@example.com", "--json", **there))["subscribers"][0]
     assert (ann["consent"], ann["attributes"]) == ("fair 2026", {})
+    known = sendonce("subscribers", "add", "ann@example.com")
+    assert (known.stderr, "already" in known.stdout) == ("", True)
     sendonce("suppression", "add", "bob@example.com", "--note", "asked by phone")
     refusal = sendonce("subscribers", "add", "bob@example.com", code=3).stderr
     assert "(manual, since " in refusal
     assert "asked by phone" in refusal
     assert "line break" in sendonce("subscribers", "add", "cyd@example.com", "--name", "a\nb", code=2).stderr
-    sendonce("erase", "ann@example.com", "--yes")
+    assert sendonce("erase", "ann@example.com", "--yes").stderr == ""
     assert "fair 2026" not in sendonce("show", "ann@example.com", "--json").stdout
 
 

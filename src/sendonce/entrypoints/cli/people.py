@@ -32,7 +32,7 @@ def erase(
     address = parse_address(email)
     if not yes:
         _confirm(address.text)
-    settings = ready_settings()
+    settings = ready_settings(quiet=True)
     with opened_store(settings) as store:
         erasure = erase_person(store.people, address, getpass.getuser())
         # Also when nothing changed: the database may have been seen to from another machine.

@@ -136,7 +136,7 @@ def add(
     from sendonce.flows.add_subscriber import add_subscriber
 
     person = NewSubscriber(parse_address(email), name.strip() or None, {}, consent.strip() or None)
-    with opened_store(ready_settings(), make=True) as store:
+    with opened_store(ready_settings(quiet=True), make=True) as store:
         addition = add_subscriber(store, DEFAULT_TENANT, person, getpass.getuser())
         found = store.subscribers.find(DEFAULT_TENANT, person.address)
     if json:
