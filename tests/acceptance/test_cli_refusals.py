@@ -9,8 +9,10 @@ import re
 import subprocess
 import sys
 from contextlib import closing
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -392,6 +394,30 @@ def test_no_table_cuts_off_what_one_needs(desk: Desk) -> None:
         assert whole in screen
     for command in (["jobs", "list"], ["subscribers", "list"], ["suppression", "list"]):
         assert re.search(rf"^│.*{re.escape(address)}.*│$", desk.run(*command), re.MULTILINE)
+
+
+def test_tables_go_by_the_clock_of_the_house(desk: Desk) -> None:
+    """APP_TIMEZONE's, which the table names; programs get UTC. One of a kind is not called several."""
+    desk.environment["APP_TIMEZONE"] = "Asia/Tokyo"
+    desk.import_rows([["jane@example.com", "Jane", "Riga"]])
+    desk.send()
+    desk.run("suppression", "add", "eve@example.com")
+    for command, title in (
+        (["subscribers", "list"], "1 subscriber "),
+        (["suppression", "list"], "1 suppression "),
+        (["mailout", "list"], "Mailouts "),
+        (["workers", "list", "--all"], "1 worker "),
+    ):
+        found = desk.json(*command)
+        (row,) = found["subscribers"] if isinstance(found, dict) else found
+        moment = datetime.fromisoformat(row.get("created_at") or row["started_at"])
+        assert moment.utcoffset() == timedelta(0)
+        shown = desk.run(*command)
+        assert f"{moment.astimezone(ZoneInfo('Asia/Tokyo')):%Y-%m-%d %H:%M:%S}" in shown
+        assert "Times are those of Asia/Tokyo." in shown
+        assert shown.startswith(title)
+    assert desk.run("jobs", "list").startswith("1 job ")
+    assert "(Asia/Tokyo)" in desk.run("show", "jane@example.com")
 
 
 def test_notion_pages_name_mailouts_in_every_command(desk: Desk) -> None:

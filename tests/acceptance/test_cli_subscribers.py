@@ -157,7 +157,7 @@ def test_a_list_with_unclear_states_changes_nothing(sendonce: Run, tmp_path: Pat
     assert (report["inserted"], report["unsubscribed"], report["deactivated"]) == (2, 1, 0)
     (tmp_path / "list.csv").write_text("email,Unsubscribed\nann@example.com,2024-05-01\n")
     said = sendonce("subscribers", "import", "list.csv").stdout
-    assert "1 are unsubscribed and 0 bounced: they get no letters. 1 of them were active" in said
+    assert "1 is unsubscribed and 0 bounced: they get no letters. 1 of them was active" in said
     assert told(sendonce("subscribers", "list", "--json"))["counts"] == {"unsubscribed": 2}
     assert "one of active," in sendonce("subscribers", "import", "list.csv", "--status", "x=y", code=2).stderr
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from sendonce.domain.checks import count_of
 from sendonce.domain.event_route import Coverage, Listening
 
 NEAR = timedelta(minutes=5)
@@ -96,10 +97,8 @@ def weigh(
 
 def _weigh_surroundings(near: Surroundings, may_be_followed: bool) -> Weighed:
     if near.silent:
-        return _parked(
-            f"{near.silent} letters accepted within 5 minutes of it have no Send event: "
-            "the event route loses some, or they are late."
-        )
+        silent = count_of(near.silent, "letter accepted near it has", "letters accepted near it have")
+        return _parked(f"{silent} no Send event: the event route loses some, or is late.")
     if not near.heard_before:
         return _parked(_none_heard("before"))
     if not near.heard_after:

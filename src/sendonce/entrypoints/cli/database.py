@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sendonce.domain.checks import count_of
 from sendonce.domain.mailouts import RESTORED
 from sendonce.entrypoints.cli.context import opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, print_json, say
@@ -77,7 +78,8 @@ def adopt(
     if json:
         print_json({"in_doubt": doubted, "paused": [mailout.id for mailout in unsure]})
         return
-    say(f"Adopted. {doubted} jobs are now in doubt: 'sendonce jobs in-doubt' lists them.")
+    in_doubt = count_of(doubted, "job is", "jobs are")
+    say(f"Adopted. {in_doubt} now in doubt: 'sendonce jobs in-doubt' lists them.")
     for mailout in unsure:
         say(f"Mailout {mailout.id} «{mailout.name}» is paused: it may have been sent from the other copy.")
     if unsure:
@@ -112,7 +114,7 @@ def rotate_keys(
     if json:
         print_json({"suppressions": count})
     else:
-        say(f"Rotated: {count} suppressions are under a new key, and all of them hold.")
+        say(f"Rotated: {count_of(count, 'suppression is', 'suppressions are')} under a new key and in force.")
 
 
 @group.command("forget-key")

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from sendonce.domain.checks import count_of
 from sendonce.domain.events import UnreadableEvent
-from sendonce.entrypoints.cli.context import opened_store, ready_settings
+from sendonce.entrypoints.cli.context import opened_store, ready_settings, time_zone
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table
 
 group = typer.Typer(name="events", help="Delivery events: what the provider told.", no_args_is_help=True)
@@ -28,7 +29,8 @@ def list_(
     if unreadable:
         _list_unreadable(limit, json)
         return
-    with opened_store(ready_settings()) as store:
+    settings = ready_settings()
+    with opened_store(settings) as store:
         events = store.events.all(job_id=job, limit=limit)
     if json:
         print_json([as_dict(event) for event in events])
@@ -38,17 +40,19 @@ def list_(
         (e.occurred_at, e.kind, ", ".join(e.recipients), e.job_id, e.attempt, e.reason or e.code)
         for e in events
     ]
-    print_table(f"{len(rows)} events", columns, rows)
+    print_table(count_of(len(rows), "event"), columns, rows, time_zone(settings))
 
 
 def _list_unreadable(limit: int, json: bool) -> None:
-    with opened_store(ready_settings()) as store:
+    settings = ready_settings()
+    with opened_store(settings) as store:
         events = store.events.unreadable(limit)
     if json:
         print_json([{**as_dict(event), "raw": _text(event)} for event in events])
         return
     rows = [(e.received_at, e.source, e.why, _text(e)[:_SHOWN_CHARACTERS]) for e in events]
-    print_table(f"{len(rows)} unreadable events", ["when", "source", "why", "message"], rows)
+    title, columns = count_of(len(rows), "unreadable event"), ["when", "source", "why", "message"]
+    print_table(title, columns, rows, time_zone(settings))
 
 
 def _text(event: UnreadableEvent) -> str:

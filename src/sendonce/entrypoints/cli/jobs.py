@@ -67,7 +67,9 @@ def in_doubt(mailout: MailoutOption = None, limit: LimitOption = 1000, json: Jso
         print_json([{**as_dict(job), "parked": found.parked, "why": found.why} for job, found in shown])
         return
     rows = [(job.id, job.recipient, job.attempt, found.standing, found.why) for job, found in shown]
-    print_table(f"{len(rows)} jobs in doubt", ["id", "recipient", "attempt", "", "why"], rows)
+    print_table(
+        count_of(len(rows), "job in doubt", "jobs in doubt"), ["id", "recipient", "attempt", "", "why"], rows
+    )
     if any(found.parked for _, found in shown):
         say(PARKED_ADVICE)
 
@@ -189,7 +191,7 @@ def _report(moved: int, asked: int, what: str, json: bool) -> None:
     if json:
         print_json({"moved": moved, "asked": asked})
     else:
-        say(f"{moved} of {asked} jobs {what}.")
+        say(f"{moved} of {count_of(asked, 'job')} {what}.")
 
 
 def _show(states: Sequence[JobState], mailout: str | None, limit: int, json: bool) -> None:
@@ -199,7 +201,8 @@ def _show(states: Sequence[JobState], mailout: str | None, limit: int, json: boo
     if json:
         print_json([as_dict(job) for job in jobs])
         return
-    print_table(f"{len(jobs)} jobs", ["id", "recipient", "state", "attempt", "reason"], map(_row, jobs))
+    columns = ["id", "recipient", "state", "attempt", "reason"]
+    print_table(count_of(len(jobs), "job"), columns, map(_row, jobs))
 
 
 def _row(job: Job) -> tuple[object, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sendonce.domain.checks import count_of
 from sendonce.domain.mailouts import RESTORED, Mailout, MailoutStatus
 from sendonce.domain.moments import read_moment, shown_moment
 from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings, time_zone
@@ -144,7 +145,7 @@ def _print_dry_run(report: StartReport, json: bool) -> None:
     if json:
         print_json({"id": report.mailout.id, "status": "dry_run", "planned": report.planned})
     else:
-        whom = f"{report.planned} subscribers"
+        whom = count_of(report.planned, "subscriber")
         say(f"Dry run: mailout {report.mailout.id} would go to {whom}. Nothing was sent.")
 
 
@@ -176,14 +177,15 @@ def status(mailout_id: MailoutId, json: JsonFlag = False) -> None:
 @group.command("list")
 def list_(json: JsonFlag = False) -> None:
     """Show the mailouts, newest first."""
-    with opened_store(ready_settings()) as store:
+    settings = ready_settings()
+    with opened_store(settings) as store:
         mailouts = store.mailouts.all()
     if json:
         print_json([as_dict(mailout) for mailout in mailouts])
         return
     ids = short_ids([m.id for m in mailouts])
     rows = [(ids[m.id], m.name, status_words(m), m.created_at, m.sent_at) for m in mailouts]
-    print_table("Mailouts", ["id", "letter", "status", "created", "sent"], rows)
+    print_table("Mailouts", ["id", "letter", "status", "created", "sent"], rows, time_zone(settings))
 
 
 @group.command()
@@ -228,7 +230,8 @@ def cancel(mailout_id: MailoutId, yes: YesFlag = False, json: JsonFlag = False) 
         mailout_id = mailout.id
         if may_ask(yes=yes, json=json) and not mailout.cancelled:
             left = store.jobs.books(mailout_id).scheduled
-            skipped = f" {left:,} letters are not sent yet and never will be." if left else ""
+            are = "letter is" if left == 1 else "letters are"
+            skipped = f" {left:,} {are} not sent yet and never will be." if left else ""
             confirm(f"Cancel «{mailout.name}» for good?{skipped}", otherwise="Nothing was cancelled.")
         _require(store, mailout_id, store.mailouts.cancel(mailout_id), "cancelled")
         while store.mailouts.cancel_chunk(mailout_id, 5_000):

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, is_dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Annotated, Any
 
 import typer
@@ -42,28 +42,32 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def print_table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], zone: tzinfo | None = None
+) -> None:
     """Nothing is cut off: what a narrow screen has no room for goes on in the next line.
 
-    An id, which one copies, stays in one line. In a pipe there is no edge to keep to.
+    An id, which one copies, stays in one line. In a pipe there is no edge to keep to. A table with moments
+    in it shows them by the clock of ``zone``, and says so.
     """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left")
+    caption = f"Times are those of {zone}." if zone else None
+    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
     for column in columns:
         table.add_column(column, overflow="fold", no_wrap=column == "id")
     for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row))
+        table.add_row(*(Text(_cell(value, zone)) for value in row))
     Console(width=None if sys.stdout.isatty() else _NO_EDGE).print(table)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, zone: tzinfo | None) -> str:
     if value is None:
         return ""
     if isinstance(value, datetime):
-        return value.strftime("%Y-%m-%d %H:%M:%S")
+        return value.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
     # Names come from outside: a control character must not reach the terminal.
     return "".join(c if c.isprintable() else "�" for c in str(value))
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import getpass
 import sys
+from datetime import tzinfo
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sendonce.domain.addresses import parse_address
-from sendonce.entrypoints.cli.context import opened_store, ready_settings
+from sendonce.domain.checks import count_of
+from sendonce.domain.moments import shown_moment
+from sendonce.entrypoints.cli.context import opened_store, ready_settings, time_zone
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
 from sendonce.errors import BadInput
 
@@ -46,8 +49,9 @@ def erase(
         say("Nothing was left to erase in the database. The address stays suppressed.")
         return
     say(
-        f"Erased: {erasure.subscribers} subscribers, the recipient of {erasure.letters} letters, "
-        f"{erasure.events} delivery events, {erasure.suppressions} suppressions, {erasure.notes} notes."
+        f"Erased: {count_of(erasure.subscribers, 'subscriber')}, the recipient of "
+        f"{count_of(erasure.letters, 'letter')}, {count_of(erasure.events, 'delivery event')}, "
+        f"{count_of(erasure.suppressions, 'suppression')}, {count_of(erasure.notes, 'note')}."
     )
     say("A keyed hash stays in the suppression list: an import will not bring the address back.")
 
@@ -64,12 +68,13 @@ def show(email: EmailArgument, json: JsonFlag = False) -> None:
     from sendonce.flows.show_person import show_person
 
     address = parse_address(email)
-    with opened_store(ready_settings()) as store:
+    settings = ready_settings()
+    with opened_store(settings) as store:
         report = show_person(store, address)
     if json:
         print_json(_as_json(report))
     else:
-        _print_person(report)
+        _print_person(report, time_zone(settings))
 
 
 def _as_json(report: PersonReport) -> dict[str, Any]:
@@ -94,7 +99,7 @@ def _letter_json(item: Explained) -> dict[str, Any]:
     }
 
 
-def _print_person(report: PersonReport) -> None:
+def _print_person(report: PersonReport, zone: tzinfo) -> None:
     if not report.known:
         say(f"Nothing is known of {report.address}.")
         return
@@ -102,14 +107,14 @@ def _print_person(report: PersonReport) -> None:
     for person in people:
         bounce = " ".join(filter(None, (person.bounce_type, person.bounce_subtype)))
         say(f"Subscriber {person.email} of {person.tenant_id}: {person.status} {bounce}".rstrip())
-        say(f"  name: {person.name or '-'}; since {person.created_at:%Y-%m-%d %H:%M}")
+        say(f"  name: {person.name or '-'}; since {shown_moment(person.created_at, zone)}")
         if person.consent:
             say(f"  consent: {_one_line(person.consent)}")
         for name, value in person.attributes.items():
             say(f"  {name}: {_one_line(value)}")
     erased = report.erased_at
     if erased is not None:
-        say(f"{report.address} was erased on {erased:%Y-%m-%d %H:%M}.")
+        say(f"{report.address} was erased on {shown_moment(erased, zone)}.")
         say("Only a keyed hash is left, so that nobody writes to the address again. It finds the letters")
         say("below because you gave the address; nothing in them names the person any more.")
     elif not people:
@@ -118,17 +123,18 @@ def _print_person(report: PersonReport) -> None:
         (s.scope, s.reason, s.note, s.created_at, s.address or "(erased)") for s in report.file.suppressions
     ]
     if denials:
-        print_table("Suppressions in force", ["scope", "reason", "note", "since", "as"], denials)
-    print_table("Letters", ["mailout", "what became of it", "told"], map(_letter_row, report.mailouts))
+        print_table("Suppressions in force", ["scope", "reason", "note", "since", "as"], denials, zone)
+    letters = [_letter_row(item, zone) for item in report.mailouts]
+    print_table("Letters", ["mailout", "what became of it", "told"], letters)
 
 
-def _letter_row(item: Explained) -> tuple[object, ...]:
-    return item.mailout.name, item.why, _told(item.letter) if item.letter else ""
+def _letter_row(item: Explained, zone: tzinfo) -> tuple[object, ...]:
+    return item.mailout.name, item.why, _told(item.letter, zone) if item.letter else ""
 
 
-def _told(letter: LetterTo) -> str:
+def _told(letter: LetterTo, zone: tzinfo) -> str:
     tried = [f"attempt {attempt.attempt}: {attempt.outcome}" for attempt in letter.attempts]
-    events = [f"{event.kind} {event.occurred_at:%Y-%m-%d %H:%M}" for event in letter.events]
+    events = [f"{event.kind} {shown_moment(event.occurred_at, zone)}" for event in letter.events]
     return "; ".join(tried + events)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sendonce.domain.checks import count_of
 from sendonce.domain.jobs import Books
 from sendonce.entrypoints.cli.context import check_outputs, find_mailout, opened_store, ready_settings
 from sendonce.entrypoints.cli.mailout_status import status_words
@@ -47,8 +48,8 @@ def report(
     for line in chart(books):
         say(line)
     for count, path in ((rows, csv), (errors, errors_csv)):
-        if path:
-            say(f"{count} recipients are in {path}.")
+        if path and count is not None:
+            say(f"{count_of(count, 'recipient is', 'recipients are')} in {path}.")
 
 
 def _write(store: SqlStore, mailout_id: str, path: Path, *, only_errors: bool, silent: bool) -> int:

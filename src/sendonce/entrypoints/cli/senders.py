@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sendonce.domain.senders import SenderHold, read_key
-from sendonce.entrypoints.cli.context import opened_store, ready_settings
+from sendonce.entrypoints.cli.context import opened_store, ready_settings, time_zone
 from sendonce.entrypoints.cli.output import JsonFlag, print_json, print_table, say
 from sendonce.errors import Refused
 
@@ -33,7 +33,8 @@ def list_(json: JsonFlag = False) -> None:
         return
     columns = ("address", "transport", "state", "reason", "held_at", "next_try_at", "key")
     titles = ["address", "transport", "state", "reason", "since", "next try", "key"]
-    print_table("Senders", titles, [[each[name] for name in columns] for each in shown])
+    rows = [[each[name] for name in columns] for each in shown]
+    print_table("Senders", titles, rows, time_zone(settings))
 
 
 @group.command()

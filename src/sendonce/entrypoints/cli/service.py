@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from sendonce import __version__
+from sendonce.domain.checks import count_of
 from sendonce.entrypoints.cli.context import opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, print_json, print_table, say
 
@@ -47,7 +48,7 @@ def tick(
     if json:
         print_json({"settled": settled})
     else:
-        say(f"{settled} letters settled.")
+        say(f"{count_of(settled, 'letter')} settled.")
 
 
 def settings(json: JsonFlag = False) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sendonce.domain.addresses import parse_address
+from sendonce.domain.checks import count_of
 from sendonce.domain.subscribers import (
     CONSENT,
     DEFAULT_TENANT,
@@ -24,7 +25,7 @@ from sendonce.domain.subscribers import (
 )
 from sendonce.domain.told_states import Told
 from sendonce.entrypoints.cli.columns import column_mapping
-from sendonce.entrypoints.cli.context import check_outputs, opened_store, ready_settings
+from sendonce.entrypoints.cli.context import check_outputs, opened_store, ready_settings, time_zone
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say, say_error
 from sendonce.entrypoints.cli.progress import measuring
 from sendonce.errors import BadInput
@@ -173,9 +174,11 @@ def _print_report(report: ImportReport, rejects: str | None, dry_run: bool) -> N
     if dry_run:
         say("Dry run: nothing was written. An import would come to this:")
     if counts.unsubscribed or counts.bounced:
+        left = count_of(counts.unsubscribed, "is", "are")
+        were = count_of(counts.deactivated, "of them was", "of them were")
         say(
-            f"Of the people in the list {counts.unsubscribed} are unsubscribed and {counts.bounced} bounced: "
-            f"they get no letters. {counts.deactivated} of them were active here until now."
+            f"Of the people in the list {left} unsubscribed and {counts.bounced} bounced: "
+            f"they get no letters. {were} active here until now."
         )
     say(
         f"{counts.inserted} added, {counts.updated} updated, {counts.unchanged} unchanged, "
@@ -212,7 +215,7 @@ def export(
                 cells = (getattr(person, column) for column in own)
                 table.write((*cells, *(person.attributes.get(name) for name in extra)))
     if output:
-        say_error(f"{table.rows} subscribers are in {output}.")
+        say_error(f"{count_of(table.rows, 'subscriber is', 'subscribers are')} in {output}.")
 
 
 def _everybody(subscribers: Subscribers, status: SubscriberStatus | None) -> Iterator[Subscriber]:
@@ -238,4 +241,5 @@ def list_(
         print_json({"counts": counts, "subscribers": [as_dict(person) for person in people]})
         return
     rows = [(p.email, p.name, p.status, p.created_at) for p in people]
-    print_table(f"{sum(counts.values())} subscribers", ["email", "name", "status", "since"], rows)
+    title = count_of(sum(counts.values()), "subscriber")
+    print_table(title, ["email", "name", "status", "since"], rows, time_zone(settings))

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sendonce.domain.addresses import parse_address
+from sendonce.domain.checks import count_of
 from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.domain.suppressions import EVERYBODY, EXPORTED, Suppression, SuppressionReason
 from sendonce.entrypoints.cli.columns import column_mapping
-from sendonce.entrypoints.cli.context import opened_store, ready_settings
+from sendonce.entrypoints.cli.context import opened_store, ready_settings, time_zone
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
 from sendonce.errors import NotFound
 
@@ -67,12 +68,13 @@ def list_(
     json: JsonFlag = False,
 ) -> None:
     """Show suppressed addresses."""
-    with opened_store(ready_settings()) as store:
+    settings = ready_settings()
+    with opened_store(settings) as store:
         found = store.suppressions.all(limit=limit)
     if json:
         print_json([as_dict(item) for item in found])
         return
-    print_table(f"{len(found)} suppressions", EXPORTED, map(_row, found))
+    print_table(count_of(len(found), "suppression"), EXPORTED, map(_row, found), time_zone(settings))
 
 
 def _row(item: Suppression) -> tuple[object, ...]:
@@ -113,7 +115,8 @@ def import_(
             say(f"  line {line}: {reason}")
         if len(bad) > 20:
             say(f"  … and {len(bad) - 20} more.")
-        say(f"{report.added} added, {report.known} were there already, {len(bad)} invalid.")
+        known = count_of(report.known, "was", "were")
+        say(f"{report.added} added, {known} there already, {len(bad)} invalid.")
     if bad:
         # An opt-out that was not understood is somebody who will be written to: that is not success.
         raise typer.Exit(1)

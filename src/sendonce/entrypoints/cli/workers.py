@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from sendonce.domain.checks import count_of
 from sendonce.domain.workers import WorkerStatus
-from sendonce.entrypoints.cli.context import opened_store, ready_settings
+from sendonce.entrypoints.cli.context import opened_store, ready_settings, time_zone
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
 from sendonce.errors import Refused
 
@@ -24,13 +25,15 @@ def list_(
     json: JsonFlag = False,
 ) -> None:
     """Show the workers that the ledger knows of, on every machine."""
-    with opened_store(ready_settings()) as store:
+    settings = ready_settings()
+    with opened_store(settings) as store:
         found = store.workers.statuses(ended=100 if all_ else 0)
         now = store.ledger.now()
     if json:
         print_json([_as_json(status) for status in found])
         return
-    print_table(f"{len(found)} workers", COLUMNS, [_row(status, now) for status in found])
+    rows = [_row(status, now) for status in found]
+    print_table(count_of(len(found), "worker"), COLUMNS, rows, time_zone(settings))
 
 
 @group.command()
@@ -58,7 +61,7 @@ def bury(
     if json:
         print_json({"id": worker_id, "in_doubt": doubted})
         return
-    say(f"The worker is buried; {doubted} letters of it are in doubt.")
+    say(f"The worker is buried; {count_of(doubted, 'letter of it is', 'letters of it are')} in doubt.")
     if doubted:
         say("Events settle them where there are any; else 'sendonce jobs resolve' takes your word.")
 
