@@ -41,7 +41,10 @@ EXPORTS: dict[str, tuple[str, list[tuple[str, object]]]] = {
     ),
     "mailchimp cleaned": (
         MAILCHIMP.format(more="CLEAN_TIME,CLEAN_CAMPAIGN_TITLE,CLEAN_CAMPAIGN_ID,"),
-        [(f'{{}},,,{_SINCE}"2024-03-01 10:00:00",May news,1a2b,"2024-01-01",339,8b66,,', BOUNCED)],
+        [
+            (f'{{}},,,{_SINCE}"2024-03-01 10:00:00",May news,1a2b,"2024-01-01",339,8b66,,', BOUNCED),
+            (f'{{}},,,{_SINCE}"2024-03-01 10:00:00",,,"2024-01-01",339,8b66,,', BOUNCED),
+        ],
     ),
     "brevo": (
         "CONTACT ID;EMAIL;FIRSTNAME;LASTNAME;SMS;EMAIL_BLACKLIST;SMS_BLACKLIST;ADDED_TIME;MODIFIED_TIME",
@@ -199,6 +202,7 @@ def refused(tmp_path: Path, content: str, name: str = "list.csv", **rules: objec
         ("opt_out_type", ["7"]),
         ("State", ["gone", "here"]),
         ("UNSUB_TIME", ["2024-01-01", ""]),
+        ("CLEAN_TIME", ["2024-01-01", ""]),
         ("Статус", ["золотой"]),
         ("type", ["unsubscribed", "gold"]),
         ("Unsubscribe reason", ["no time", ""]),
