@@ -155,10 +155,13 @@ def test_a_list_with_unclear_states_changes_nothing(sendonce: Run, tmp_path: Pat
     meaning = ("--status-column", "status", "--status", "GOLD=active", "--status", "gone=unsubscribed")
     report = told(sendonce("subscribers", "import", "list.csv", *meaning, "--json"))
     assert (report["inserted"], report["unsubscribed"], report["deactivated"]) == (2, 1, 0)
+    (tmp_path / "list.csv").write_text("email,tier\neve@example.com,none\n")
+    meaning = ("--status-column", "tier", "--status", "none=unsubscribed")
+    assert told(sendonce("subscribers", "import", "list.csv", *meaning, "--json"))["unsubscribed"] == 1
     (tmp_path / "list.csv").write_text("email,Unsubscribed\nann@example.com,2024-05-01\n")
     said = sendonce("subscribers", "import", "list.csv").stdout
     assert "1 is unsubscribed and 0 bounced: they get no letters. 1 of them was active" in said
-    assert told(sendonce("subscribers", "list", "--json"))["counts"] == {"unsubscribed": 2}
+    assert told(sendonce("subscribers", "list", "--json"))["counts"] == {"unsubscribed": 3}
     assert "one of active," in sendonce("subscribers", "import", "list.csv", "--status", "x=y", code=2).stderr
 
 
