@@ -327,6 +327,20 @@ def test_an_english_table_is_told_in_english(notion: NotionStage, stage: Stage) 
     assert "(the reply was lost)" in rows[jobs[1].recipient]["Message"]
 
 
+def test_a_row_that_somebody_removed_is_made_again_when_it_changes(room: Newsroom) -> None:
+    """Until then it stays removed."""
+    (job,) = room.send(1)
+    room.stage.settle(job, DOUBTED, death_proof="dead")
+    room.tell()
+    ((page,),) = room.reporter._reports.rows_of(room.id).values()
+    room.reporter._reports.trash_row(page)
+    room.stage.event(job)
+    room.stage.event(job, EventKind.BOUNCE)
+    for _ in range(3):
+        room.tell()
+    assert [row["Вид"] for row in room.rows] == ["Вернулось"]
+
+
 def test_a_page_that_is_gone_for_a_while_is_told_when_it_is_back(
     room: Newsroom, monkeypatch: pytest.MonkeyPatch
 ) -> None:

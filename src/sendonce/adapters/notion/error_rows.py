@@ -84,7 +84,9 @@ class ErrorRows:
                 self._reports.update_row(page, row.make())
             else:
                 page = self._reports.put_error_row(row.make(), may_exist=False)
-        except NotFound:
+        except (NotFound, BadInput):
+            if not page or self._reports.has_row(page):
+                raise
             # Somebody removed the row: it is made again when it is missed the next time.
             known.pop(row.key, None)
             return

@@ -18,7 +18,7 @@ from sendonce.adapters.notion.names import ERRORS, LETTERS, TableNames
 from sendonce.adapters.notion.tables import Table, TableCache, status_option, with_fresh_columns
 from sendonce.adapters.notion.values import read_text
 from sendonce.adapters.notion.words import MORE, MORE_TITLE, fill
-from sendonce.errors import Refused
+from sendonce.errors import NotFound, Refused
 
 MOST_ERROR_ROWS = 50
 """How many rows a mailout gets in «Ошибки»; all of its errors are in the CSV."""
@@ -120,6 +120,13 @@ class NotionReports:
             self._client.update(f"/v1/pages/{page}", {"properties": table.properties(_row_values(row))})
 
         with_fresh_columns(self._errors, write)
+
+    def has_row(self, page: str) -> bool:
+        """Whether a row is there. Notion refuses to change one that is in the trash, and does not say why."""
+        try:
+            return self._client.get(f"/v1/pages/{page}").get("in_trash") is not True
+        except NotFound:
+            return False
 
     def trash_row(self, page: str) -> None:
         self._client.update(f"/v1/pages/{page}", {"in_trash": True})
