@@ -31,7 +31,7 @@ from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.http import notion as notion_endpoint
 from sendonce.errors import Unavailable
 from sendonce.flows.prepare_mailouts import Preparer
-from tests.adapters.http_stage import SECRET, HttpStage, serving, token_of
+from tests.adapters.http_stage import BEARER, SECRET, HttpStage, serving, token_of
 from tests.adapters.notion_stage import SEEDS, NotionStage, paragraph
 from tests.conformance.stage import ACCEPTED
 
@@ -364,6 +364,25 @@ def test_why_a_press_starts_nothing_is_on_the_page(desk: Desk) -> None:
     desk.work()
     assert desk.shown["Статус"] == "Отправлено"
     assert "один раз" in desk.shown["Причина"]
+
+
+def test_a_press_of_a_cancelled_page_says_that_it_was_cancelled(desk: Desk) -> None:
+    """On the page and in the answer; it was neither sent nor did it fail."""
+    desk.edit(status=READY)
+    desk.press()
+    assert desk.goes_to_everybody()
+    assert desk.own is not None
+    desk.store.mailouts.cancel(desk.own.id)
+    desk.http.stage.plan(desk.own.id)
+    desk.store.mailouts.complete(desk.own.id)
+    desk.work()
+    desk.edit(status=READY)
+    page = {"object": "page", "id": desk.page, "properties": {}}
+    answer = desk.http.ask("POST", "/send-mailout", {"source": {"event_id": "again"}, "data": page}, BEARER)
+    assert answer.json["reason"] == "It was cancelled. To send it, duplicate the page."
+    desk.work()
+    assert desk.shown["Статус"] == "Отменено"
+    assert "отменена" in desk.shown["Причина"]
 
 
 def test_a_refused_start_is_on_the_page(desk: Desk) -> None:

@@ -23,6 +23,7 @@ from sendonce.ports import Store
 NO_TESTERS = "The page is marked as a test, and TEST_EMAILS is not set: say who gets it."
 ALREADY_SENT = "It was sent already, and a page is sent once. To send it again, duplicate the page."
 ALREADY_OVER = "It has ended without success. To send it, duplicate the page."
+CANCELLED = "It was cancelled. To send it, duplicate the page."
 TEST_CHANGED = (
     "The test mark was changed while the page was ready: nothing is sent. Set the status to ready again."
 )
@@ -108,6 +109,6 @@ def _say_why_not(store: Store, mailout: Mailout, event: PageEvent | None, reason
         store.mailouts.hear(mailout.id, event)
     now = store.mailouts.get(mailout.id) or mailout
     over = {MailoutStatus.SENT: ALREADY_SENT, MailoutStatus.FAILED: ALREADY_OVER}
-    why = over.get(now.status, reason)
+    why = CANCELLED if now.cancelled else over.get(now.status, reason)
     store.mailouts.note(mailout.id, why)
     return PageAnswer(now, started=False, reason=why)
