@@ -221,6 +221,7 @@ def test_an_event_starts_once_and_not_later(desk: Desk) -> None:
     desk.edit(test=True)
     desk.work()
     assert "TEST_EMAILS" in str(desk.own.reason if desk.own else "")
+    assert desk.shown["Статус"] == DRAFT
     desk.edit(status=READY, test=False)
     desk.event(id=first, changed=["Статус"])
     assert not desk.goes_to_everybody()
@@ -251,6 +252,16 @@ def test_other_changes_start_nothing(desk: Desk) -> None:
     assert not desk.goes_to_everybody()
     desk.event(changed=["Статус", "Тема"])
     assert desk.goes_to_everybody()
+
+
+def test_a_test_mark_changed_on_a_ready_page_is_answered_on_the_page(desk: Desk) -> None:
+    """Nothing is sent, and its author learns why."""
+    desk.edit(status=READY)
+    desk.edit(test=True)
+    desk.event(changed=["Тест"])
+    assert not desk.goes_to_everybody()
+    assert desk.shown["Причина"].startswith("«Тест» изменили, когда страница уже была готова")
+    assert desk.tests == []
 
 
 def test_a_late_copy_of_a_press_for_a_test_is_not_for_everybody(desk: Desk) -> None:
@@ -350,7 +361,7 @@ def test_a_time_that_nobody_can_mean(desk: Desk, time: str, told: str) -> None:
 def test_why_a_press_starts_nothing_is_on_the_page(desk: Desk) -> None:
     """The button gets 200, or Notion would pause it; the reason is where the author looks."""
     desk.edit(status=READY)
-    desk.press()
+    pressed = desk.press()
     assert desk.goes_to_everybody()
     assert desk.own is not None
     desk.http.stage.plan(desk.own.id)
@@ -359,6 +370,9 @@ def test_why_a_press_starts_nothing_is_on_the_page(desk: Desk) -> None:
     desk.store.mailouts.complete(desk.own.id)
     desk.work()
     assert (desk.shown["Статус"], desk.shown["Причина"]) == ("Отправлено", "")
+    desk.press(event_id=pressed)
+    desk.work()
+    assert desk.shown["Причина"] == "", "a late copy of the first press is no second one"
     desk.edit(status=READY)
     desk.press()
     desk.work()
