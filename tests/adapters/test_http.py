@@ -11,6 +11,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from sendonce.adapters.stores.memory import MemoryStore
 from sendonce.domain.letters import Letter
 from sendonce.domain.mailouts import MailoutStatus, NewMailout
 from sendonce.domain.subscribers import DEFAULT_TENANT
+from sendonce.domain.workers import Pulse
 from sendonce.entrypoints.http import create_app
 from sendonce.entrypoints.http.openapi import OPENAPI
 from sendonce.settings import load_settings
@@ -270,6 +272,23 @@ def test_a_mailouts_counts_have_their_names(service: HttpStage) -> None:
         "phase": "running",
         "duplicates": 0,
     }
+
+
+def test_a_mailout_says_why_nothing_moves(service: HttpStage) -> None:
+    """The cause, what to do, the next try, the rate, the end and the workers, under names that stay."""
+    mailout_id = service.stage.running()
+    told = service.ask("GET", f"/mailouts/{mailout_id}", headers=BEARER).json
+    assert told["standstill"] == {
+        "cause": "no_worker",
+        "detail": "No worker is at work.",
+        "fix": "Start one: sendonce worker",
+        "next_try_at": None,
+    }
+    assert (told["rate"], told["estimated_end"], told["workers"]) == (None, None, 0)
+    service.store.workers.see(service.stage.worker(), Pulse(2.0))
+    told = service.ask("GET", f"/mailouts/{mailout_id}", headers=BEARER).json
+    assert (told["standstill"], told["rate"], told["workers"]) == (None, 2.0, 1)
+    assert datetime.fromisoformat(told["estimated_end"]).tzinfo is not None
 
 
 def test_health_tells_nothing_else(service: HttpStage) -> None:

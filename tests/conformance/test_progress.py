@@ -9,8 +9,9 @@ import pytest
 
 from sendonce.domain.progress import Cause, Progress
 from sendonce.domain.senders import HoldOrder
-from sendonce.domain.workers import Pulse, Rest
+from sendonce.domain.workers import SILENT_AFTER, Pulse, Rest
 from sendonce.flows.explain_progress import explain_progress
+from tests.conformance.backdoor import pass_time
 from tests.conformance.stage import ACCEPTED, DEFERRED, Stage
 
 KEY = "ses/eu-central-1/news@example.com"
@@ -42,6 +43,14 @@ def test_without_a_worker_nothing_moves(stage: Stage) -> None:
     standstill = progress_of(stage, mailout_id).standstill
     assert standstill is not None
     assert (standstill.cause, standstill.fix) == (Cause.NO_WORKER, "Start one: sendonce worker")
+
+
+def test_a_worker_that_is_silent_is_not_at_work(stage: Stage) -> None:
+    """It may have been killed: nobody has found it dead yet."""
+    mailout_id = stage.running()
+    stage.worker()
+    pass_time(stage.store, SILENT_AFTER.total_seconds())
+    assert (cause_of(stage, mailout_id), progress_of(stage, mailout_id).workers) == (Cause.NO_WORKER, 0)
 
 
 def test_a_held_sender_is_told_with_its_reason_and_the_next_try(stage: Stage) -> None:
@@ -88,6 +97,7 @@ def test_workers_that_rest_tell_why(stage: Stage, rest: Rest) -> None:
     standstill = progress_of(stage, mailout_id).standstill
     assert standstill is not None
     assert (standstill.cause, standstill.detail, standstill.next_try_at) == (Cause(rest), "because", until)
+    assert bool(standstill.fix) == (rest in (Rest.SENDING_PAUSED, Rest.CLOCK)), "the others pass"
 
 
 Act = Callable[[Stage, str], object]
