@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -16,15 +16,18 @@ from sendonce.adapters.notion import reporter as reporter_module
 from sendonce.adapters.notion.reporter import NotionReporter
 from sendonce.adapters.notion.reports import NotionReports
 from sendonce.adapters.notion.setup import SetupWish, set_up
+from sendonce.adapters.notion.words import translated_warning
 from sendonce.adapters.stores.sql import open_store
 from sendonce.domain.events import EventKind
 from sendonce.domain.jobs import ClaimedJob
 from sendonce.domain.mailouts import PageEvent
+from sendonce.domain.workers import Pulse, Rest
 from sendonce.errors import Unavailable
 from sendonce.flows.explain_progress import explain_progress
 from tests.adapters.notion_stage import SEEDS, NotionStage
 from tests.conformance.stage import ACCEPTED, DOUBTED, LETTER, REFUSED, Stage
 
+WEBP = "The image 'a.webp' is WebP, which Outlook for Windows does not show: use PNG or JPEG."
 CREATE, ROW = "POST /v1/pages", "PATCH /v1/pages/{id}"
 
 
@@ -296,6 +299,25 @@ def test_a_pause_shows_and_so_does_its_end(room: Newsroom) -> None:
     assert "Приостановлено" not in room.shown["Причина"]
 
 
+def test_why_the_workers_rest_shows_unless_it_passes_in_a_moment(room: Newsroom) -> None:
+    """The cause and the next try by the clock of the house; what lasts seconds would only flicker."""
+    worker, until = room.stage.worker(), datetime(2030, 1, 1, 7, tzinfo=UTC)
+    room.stage.subscribe(range(2))
+    assert room.store.mailouts.start(room.id)
+    room.tell()
+    assert (room.shown["Статус"], room.shown["Причина"]) == ("Отправляется", "")
+    room.stage.plan(room.id)
+    room.store.workers.see(worker, Pulse(0.0, Rest.THROTTLED, "Maximum sending rate exceeded", until))
+    room.tell()
+    assert room.shown["Причина"] == ""
+    room.store.workers.see(worker, Pulse(0.0, Rest.QUOTA, "Daily message quota exceeded", until))
+    room.tell()
+    assert room.shown["Причина"] == (
+        "Дневной лимит почтового сервиса исчерпан: Daily message quota exceeded. "
+        "Следующая попытка: 2030-01-01 09:00 (Europe/Riga)."
+    )
+
+
 def test_a_time_to_send_at_shows(room: Newsroom) -> None:
     """By the clock of the house; the author's status stays."""
     at = room.store.ledger.now().replace(hour=10, minute=30) + timedelta(days=2)
@@ -308,12 +330,19 @@ def test_a_time_to_send_at_shows(room: Newsroom) -> None:
     assert room.shown["Причина"] == ""
 
 
-def test_an_english_table_is_told_in_english(notion: NotionStage, stage: Stage) -> None:
-    """Kinds, reasons and the row of the rest; what the provider said is quoted as it is in both."""
+def english_room(notion: NotionStage, stage: Stage) -> Newsroom:
     parent = notion.write({"title": "English"}, parent=SEEDS.parent)
     made = set_up(notion.client, SetupWish(parent, language="en")).environment()
-    room = Newsroom(notion, stage, made["NOTION_LETTERS_ID"], made["NOTION_ERRORS_ID"])
+    return Newsroom(notion, stage, made["NOTION_LETTERS_ID"], made["NOTION_ERRORS_ID"])
+
+
+def test_an_english_table_is_told_in_english(notion: NotionStage, stage: Stage) -> None:
+    """Kinds, reasons and a pause; what the provider said is quoted as it is in both."""
+    room = english_room(notion, stage)
     jobs = room.send(2)
+    room.store.mailouts.set_paused(room.id, True)
+    room.tell()
+    assert (room.shown["Status"], room.shown["Reason"][:7]) == ("Sending", "Paused.")
     room.stage.settle(jobs[0], REFUSED)
     room.stage.settle(jobs[1], DOUBTED, death_proof="dead")
     room.store.mailouts.cancel(room.id)
@@ -324,7 +353,22 @@ def test_an_english_table_is_told_in_english(notion: NotionStage, stage: Stage) 
     rows = {row["Email"]: row for row in notion.rows(room.errors)}
     assert (rows[jobs[0].recipient]["Kind"], rows[jobs[0].recipient]["Message"]) == ("Failed", "no such user")
     assert rows[jobs[1].recipient]["Kind"] == "In doubt"
-    assert "(the reply was lost)" in rows[jobs[1].recipient]["Message"]
+    doubt = "It is unknown whether the mail provider took the letter (the reply was lost)."
+    assert rows[jobs[1].recipient]["Message"].startswith(doubt)
+
+
+def test_a_row_without_a_reason_and_that_of_the_rest_are_in_english_too(
+    notion: NotionStage, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sendonce.adapters.notion.error_rows.MOST_ERROR_ROWS", 1)
+    room = english_room(notion, stage)
+    for job in room.send(2):
+        room.stage.settle(job, ACCEPTED)
+        room.stage.event(job, EventKind.COMPLAINT)
+    room.tell()
+    one, rest = sorted(notion.rows(room.errors), key=lambda row: str(row["Key"]))
+    assert (one["Kind"], one["Message"]) == ("Complaint", "The mail provider gave no reason.")
+    assert (rest["Error"], rest["Message"][:13]) == ("1 more", "1 more errors")
 
 
 def test_a_row_that_somebody_removed_is_made_again_when_it_changes(room: Newsroom) -> None:
@@ -339,6 +383,14 @@ def test_a_row_that_somebody_removed_is_made_again_when_it_changes(room: Newsroo
     for _ in range(3):
         room.tell()
     assert [row["Вид"] for row in room.rows] == ["Вернулось"]
+
+
+def test_warnings_about_the_letter_are_in_the_tables_language(room: Newsroom) -> None:
+    room.page = room.notion.write({}, parent=room.letters)
+    room.id = room.stage.new_mailout(source="notion", source_id=room.page, warnings=(WEBP,)).id
+    room.send(1)
+    room.tell()
+    assert room.shown["Предупреждения"] == translated_warning(WEBP, "ru") != WEBP
 
 
 def test_a_page_that_is_gone_for_a_while_is_told_when_it_is_back(
