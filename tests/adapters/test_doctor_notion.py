@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from sendonce import wiring
 from sendonce.adapters.notion.handshake import WebhookDiary
 from sendonce.domain.checks import Verdict
 from sendonce.settings import load_settings
 from sendonce.wiring_doctor import notion_probes
-from tests.adapters.doctor_stage import WELL, Findings, ask
+from tests.adapters.doctor_stage import WELL, Findings, adopt, ask, doctor
 from tests.adapters.http_stage import serving
 from tests.adapters.notion_stage import SEEDS, NotionStage
 
@@ -61,6 +62,12 @@ def test_a_workspace_that_is_well(surgery: Surgery) -> None:
 
 def test_without_notion_nothing_is_asked() -> None:
     assert notion_probes(load_settings({"HOME": "/nowhere"}, dotenv=None)) == []
+
+
+def test_the_doctor_looks_at_notion(surgery: Surgery) -> None:
+    """With everything else that it looks at."""
+    found = doctor(adopt(f"sqlite:///{surgery.folder}/s.db"), surgery.folder, surgery.environment)
+    assert found["notion.token"].verdict is Verdict.OK
 
 
 def test_a_token_that_notion_does_not_know(surgery: Surgery) -> None:
@@ -129,6 +136,17 @@ def test_a_webhook(surgery: Surgery) -> None:
     check = surgery.look(**told)["notion.webhook"]
     assert (check.verdict, "less than a minute ago" in check.what) == (Verdict.OK, True)
     assert surgery.look(NOTION_WEBHOOK_TOKEN=TOKEN)["notion.webhook"].verdict is Verdict.WARNING
+
+
+def test_a_webhook_that_notion_cannot_reach(surgery: Surgery, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Notion itself cannot post to this machine's own address; the stand-in beside it can."""
+    rehearsal = surgery.look(NOTION_WEBHOOK_TOKEN=TOKEN)["notion.webhook"]
+    assert "cannot reach" not in rehearsal.what
+    monkeypatch.setattr(wiring, "notion_client", lambda _settings, _policy: surgery.notion.connect())
+    real = {"NOTION_WEBHOOK_TOKEN": TOKEN, "NOTION_API_URL": "https://api.notion.com"}
+    check = surgery.look(**real)["notion.webhook"]
+    assert (check.verdict, "cannot reach http://127.0.0.1:1/" in check.what) == (Verdict.WARNING, True)
+    assert "APP_BASE_URL" in check.fix
 
 
 def test_a_diary_that_cannot_be_written_or_read_is_no_trouble(tmp_path: Path) -> None:
