@@ -7,6 +7,7 @@ import re
 import stat
 from base64 import b64decode
 from contextlib import closing
+from datetime import datetime
 from html import unescape
 from pathlib import Path
 
@@ -55,6 +56,12 @@ def test_a_typo_is_mended_and_a_sent_letter_is_not(desk: Desk) -> None:
     assert "cancelled (sent in part): a letter that has been sent cannot be changed" in said
 
 
+def test_a_page_of_notion_is_mended_there(desk: Desk) -> None:
+    page = mailout(desk, source="notion", source_id=NOBODY, letter=None)
+    said = told(desk, "mailout", "update", page, letter(desk, plain()), code=REFUSED)
+    assert "mend it there" in said
+
+
 def test_a_mailout_that_is_not_sent_can_be_deleted(desk: Desk) -> None:
     ready, over = mailout(desk, draft=True), sent(desk)
     assert "Deleted" in desk.run("mailout", "delete", ready)
@@ -97,13 +104,15 @@ def test_a_preview_says_where_there_is_no_browser(desk: Desk) -> None:
 
 def test_a_letter_that_went_out_is_pointed_out(desk: Desk) -> None:
     """When, to how many, and how to write to the others only. It is a warning."""
+    desk.environment["APP_TIMEZONE"] = "UTC"
     file = letter(desk, plain())
     desk.import_rows([["jane@example.com", "Jane", "Riga"]])
     first = desk.json("mailout", "create", file)
     assert first["warnings"] == []
     desk.run("mailout", "send", first["id"])
     (warning,) = desk.json("mailout", "create", file)["warnings"]
-    assert f"went out already: mailout {first['id']}" in warning
+    when = datetime.fromisoformat(desk.json("mailout", "status", first["id"])["started_at"])
+    assert f"went out already: mailout {first['id']}, {when:%Y-%m-%d %H:%M} (UTC)" in warning
     assert "to 1 person" in warning
     assert f"--except-recipients-of {first['id']}" in warning
 
@@ -115,6 +124,12 @@ def test_the_rest_is_written_to(desk: Desk) -> None:
     assert (shown["counts"]["sent"], shown["counts"]["skipped"]) == (2, 1)
     assert f"got mailout {over}" in desk.run("jobs", "list", "--mailout", new, "--state", "skipped")
     told(desk, "mailout", "send", mailout(desk), "--except-recipients-of", NOBODY, code=FAILED)
+    nobody = told(
+        *(desk, "mailout", "send", mailout(desk)),
+        *("--except-recipients-of", over, "--except-recipients-of", new),
+        code=REFUSED,
+    )
+    assert "there is nobody to write to" in nobody
 
 
 def test_the_beginning_of_an_id_is_enough(desk: Desk) -> None:

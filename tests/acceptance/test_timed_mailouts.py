@@ -103,6 +103,8 @@ def test_the_letters_own_time(desk: Desk, mailout: str) -> None:
     assert not status(desk, later)["scheduled"]
     assert desk.json("mailout", "send", later)["scheduled"]
     assert desk.json("mailout", "send", later, "--now")["status"] == "sent"
+    by_the_clock = letter(desk, plain(subject="Later\nsend_at: 2999-12-01 09:00"))
+    assert desk.json("mailout", "create", by_the_clock)["send_at"] == "2999-12-01T07:00:00+00:00"
     past = letter(desk, plain(subject="x\nsend_at: 2020-12-01 09:00"))
     assert "has passed" in told(desk, "mailout", "create", past, code=REFUSED)
     never = letter(desk, plain(subject="x\nsend_at: soon"))
