@@ -14,6 +14,7 @@ import pytest
 from sendonce.domain.events import BounceType, EventKind
 from sendonce.domain.jobs import Job
 from sendonce.domain.subscribers import SubscriberStatus
+from sendonce.domain.suppressions import EVERYBODY, SuppressionReason
 from sendonce.domain.tokens import sign_token
 from sendonce.entrypoints.http.pages import choose_language, shortened
 from tests.adapters.http_stage import Answer, HttpStage, serving, token_of
@@ -186,6 +187,9 @@ def test_a_test_letter_only_rehearses(cautious: HttpStage) -> None:
         assert all(test in each.text for each in (page, done, undone, one_click))
     assert _is_subscribed(cautious)
     assert cautious.store.suppressions.all() == []
+    cautious.store.suppressions.add(EVERYBODY, address(0), SuppressionReason.MANUAL)
+    assert "Вы снова подписаны" in _press_the_button(cautious, done).text
+    assert len(cautious.store.suppressions.all()) == 1
 
 
 def test_the_page_names_the_sender(sqlite_url: str) -> None:
