@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sendonce.domain.ids import time_ordered_id, time_ordered_ids
+from sendonce.entrypoints.cli.output import short_ids
 
 NOW_MS = 1_763_000_000_000
 
@@ -42,3 +45,14 @@ def test_ids_of_two_calls_differ() -> None:
 def test_no_ids() -> None:
     """None asked for, none made."""
     assert time_ordered_ids(0, NOW_MS) == []
+
+
+def test_short_ids_on_a_screen_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ids of one millisecond begin alike: they are cut behind where they differ. A pipe gets them whole."""
+    ids = time_ordered_ids(3, NOW_MS)
+    assert list(short_ids(ids).values()) == ids
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    shown = short_ids(ids)
+    assert len(set(shown.values())) == 3
+    assert all(whole.startswith(short) and len(short) < len(whole) for whole, short in shown.items())
+    assert list(short_ids(ids[:1]).values()) == [ids[0][:13]]
