@@ -235,6 +235,7 @@ def test_outputs_follow_no_link(sendonce: Run, tmp_path: Path) -> None:
     (tmp_path / "victim").write_text("precious")
     (tmp_path / "list.csv.rejects.csv").symlink_to(tmp_path / "victim")
     assert "symbolic link" in sendonce("subscribers", "import", "list.csv", code=2).stderr
+    assert told(sendonce("subscribers", "list", "--json"))["counts"] == {}, "it is seen before the work"
     (tmp_path / "out.csv").symlink_to(tmp_path / "victim")
     assert "symbolic link" in sendonce("subscribers", "export", "-o", "out.csv", code=2).stderr
     assert (tmp_path / "victim").read_text() == "precious"
