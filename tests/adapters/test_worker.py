@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import fcntl
+import http.client
 import json
 import os
 import pty
@@ -28,7 +29,7 @@ from sendonce.adapters.wire_journal import StateDirectory
 from sendonce.flows.bury import bury_the_dead
 from tests.crash.failing_sync import FailingDisk
 from tests.crash.judge import judge_world
-from tests.crash.world import CONNECTIONS, PROGRAM, Process, World, opened, until
+from tests.crash.world import CONNECTIONS, PROGRAM, Process, World, free_port, opened, until
 
 STOPPING = [sys.executable, "-m", "tests.crash.stopping"]
 JUMPING = [sys.executable, "-m", "tests.crash.jumping_clock"]
@@ -712,3 +713,22 @@ def test_a_killed_worker_is_told_of_in_one_line(world: World) -> None:
     (burial,) = [line for line in successor.lines() if line["event"] == "buried a dead worker"]
     assert f"(pid {worker.pid}) is dead: its lock is free" in burial["proof"]
     assert burial["in_doubt"] <= CONNECTIONS
+
+
+def test_the_metrics_of_a_worker_are_for_who_has_the_secret(world: World) -> None:
+    """EXECUTOR_SHARED_SECRET, where it is set."""
+    port = free_port()
+    world.worker(METRICS_PORT=str(port), EXECUTOR_SHARED_SECRET="the secret of the house")
+
+    def asked(**headers: str) -> int | None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        try:
+            connection.request("GET", "/metrics", headers=headers)
+            return connection.getresponse().status
+        except ConnectionRefusedError:
+            return None
+        finally:
+            connection.close()
+
+    assert until(asked, 20, "the metrics are served") == 401
+    assert asked(Authorization="Bearer the secret of the house") == 200
