@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -135,3 +139,32 @@ def test_the_tables_may_live_in_a_schema_of_their_own(empty_postgres_url: str) -
         assert str(store.mailouts.complete(mailout_id)) == "sent"
         assert store.exposures() == []
     assert relations(empty_postgres_url) == []
+
+
+def test_the_setting_chooses_the_schema_and_the_doctor_looks_there(
+    empty_postgres_url: str, tmp_path: Path
+) -> None:
+    """DATABASE_SCHEMA, for the upgrade as for every other command."""
+    settings = {
+        "DATABASE_URL": empty_postgres_url,
+        "DATABASE_SCHEMA": "mail",
+        "TRANSPORT": "maildir",
+        "STATE_DIR": str(tmp_path / "state"),
+    }
+
+    def sendonce(*words: str) -> str:
+        command = [sys.executable, "-m", "sendonce", *words]
+        done = subprocess.run(command, env=settings, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        return done.stdout
+
+    def exposure() -> str:
+        checks = json.loads(sendonce("doctor", "--json"))["checks"]
+        return str(next(check["verdict"] for check in checks if check["name"] == "exposure"))
+
+    sendonce("db", "upgrade")
+    assert "is on the list" in sendonce("subscribers", "add", "ann@example.com")
+    assert run(empty_postgres_url, "SELECT email FROM mail.subscribers") == [("ann@example.com",)]
+    assert relations(empty_postgres_url) == []
+    assert exposure() == "ok"
+    run(empty_postgres_url, "ALTER TABLE mail.subscribers DISABLE ROW LEVEL SECURITY")
+    assert exposure() == "stop"
