@@ -183,6 +183,11 @@ def test_one_person_is_added(sendonce: Run, tmp_path: Path) -> None:
     refusal = sendonce("subscribers", "add", "bob@example.com", code=3).stderr
     assert "(manual, since " in refusal
     assert "asked by phone" in refusal
+    (tmp_path / "left.csv").write_text("email,Unsubscribed\neve@example.com,2024-05-01\n")
+    sendonce("subscribers", "import", "left.csv")
+    sendonce("suppression", "remove", "eve@example.com")
+    assert "left this list" in sendonce("subscribers", "add", "eve@example.com", code=3).stderr
+    assert "again" in sendonce("subscribers", "add", "eve@example.com", "--consent", "wrote in May").stdout
     assert "line break" in sendonce("subscribers", "add", "cyd@example.com", "--name", "a\nb", code=2).stderr
     assert sendonce("erase", "ann@example.com", "--yes").stderr == ""
     assert "fair 2026" not in sendonce("show", "ann@example.com", "--json").stdout
