@@ -126,6 +126,15 @@ def test_an_unknown_name_is_not_found(desk: Desk, command: list[str]) -> None:
     assert told(desk, *command, code=FAILED)
 
 
+def test_a_suppression_of_the_other_scope_is_pointed_out(desk: Desk) -> None:
+    """An unknown letter's bounce denies an address to everybody: who allows it again is told how."""
+    desk.run("suppression", "add", "jane@example.com", "--global")
+    assert "add --global" in told(desk, "suppression", "remove", "jane@example.com", code=FAILED)
+    desk.run("suppression", "add", "jane@example.com")
+    assert "add --global" in desk.run("suppression", "remove", "jane@example.com")
+    assert "may be written to" in desk.run("suppression", "remove", "jane@example.com", "--global")
+
+
 def test_a_job_that_is_fine_gets_no_other_life(desk: Desk) -> None:
     desk.import_rows([["jane@example.com", "Jane", "Riga"]])
     desk.send()

@@ -21,6 +21,7 @@ from sendonce.adapters.stores.schema import (
     outbox,
     permits,
     suppressions,
+    tenants,
     workers,
 )
 from sendonce.adapters.stores.sql.store import SqlStore
@@ -46,6 +47,14 @@ def audit(store: Store) -> list[tuple[str, str, str]]:
     return [
         tuple(row) for row in _read(store, sa.select(log.actor, log.action, log.subject).order_by(log.at))
     ]
+
+
+def make_tenant(store: Store, tenant_id: str) -> None:
+    """Another tenant beside the default one."""
+    if isinstance(store, SqlStore):
+        with store.database.writing() as tx:
+            now = store.database.now(tx)
+            tx.execute(tenants.insert().values(id=tenant_id, name=tenant_id, created_at=now))
 
 
 def ended_attempts(store: Store, job_id: str) -> list[tuple[int, str]]:

@@ -13,9 +13,9 @@ import pytest
 
 from sendonce.domain.events import BounceType, DeliveryEvent, EventKind, EventVerdict, UnreadableEvent
 from sendonce.domain.jobs import ClaimedJob, JobState
-from sendonce.domain.subscribers import DEFAULT_TENANT, SubscriberStatus
+from sendonce.domain.subscribers import DEFAULT_TENANT, NewSubscriber, SubscriberStatus
 from sendonce.domain.suppressions import SuppressionReason
-from tests.conformance.backdoor import pass_time
+from tests.conformance.backdoor import make_tenant, pass_time
 from tests.conformance.stage import (
     ACCEPTED,
     DEFERRED,
@@ -206,6 +206,25 @@ def test_an_unknown_letter_is_kept_and_its_bounce_suppresses(stage: Stage, job_i
     assert stage.store.suppressions.covers(DEFAULT_TENANT, address(0)) is not None
     assert stage.subscriber().status == SubscriberStatus.BOUNCED
     assert len(stage.store.events.all()) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"), [(K.BOUNCE, SubscriberStatus.BOUNCED), (K.COMPLAINT, SubscriberStatus.UNSUBSCRIBED)]
+)
+def test_an_unknown_letter_may_be_of_any_tenant(
+    stage: Stage, kind: EventKind, status: SubscriberStatus
+) -> None:
+    """Nobody can tell who wrote to the person that complains, so nobody writes to them again."""
+    make_tenant(stage.store, "second")
+    for tenant_id in (DEFAULT_TENANT, "second"):
+        stage.store.subscribers.upsert(tenant_id, [NewSubscriber(address(0)), NewSubscriber(address(1))])
+    stage.record(event_of(None, kind, recipients=(address(0).text,), destinations=(address(0).text,)))
+    for tenant_id in (DEFAULT_TENANT, "second", "third"):
+        assert stage.store.suppressions.covers(tenant_id, address(0)) is not None
+        assert stage.store.suppressions.covers(tenant_id, address(1)) is None
+    for tenant_id in (DEFAULT_TENANT, "second"):
+        found = [stage.store.subscribers.find(tenant_id, address(n)) for n in (0, 1)]
+        assert [person.status for person in found if person] == [status, SubscriberStatus.ACTIVE]
 
 
 @pytest.mark.parametrize("kind", [K.BOUNCE, K.COMPLAINT])

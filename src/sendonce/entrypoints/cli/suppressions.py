@@ -48,16 +48,28 @@ def add(
         say(f"{target.text} is suppressed." if added else f"{target.text} was suppressed already.")
 
 
+def _where_else(left: Suppression | None) -> str:
+    """What else keeps the address from being written to, and how to end that."""
+    if left is None:
+        return ""
+    if left.scope == EVERYBODY:
+        return " It is suppressed for every tenant: add --global."
+    return " It is suppressed for the default tenant: leave out --global."
+
+
 @group.command()
 def remove(address: str, everybody: Everybody = False, json: JsonFlag = False) -> None:
     """Allow an address again; kept in the audit log."""
     target = parse_address(address)
     with opened_store(ready_settings()) as store:
         removed = store.suppressions.remove(_scope(everybody), target, getpass.getuser())
+        left = store.suppressions.covers(DEFAULT_TENANT, target)
     if not removed:
-        raise NotFound(f"{target.text} is not suppressed in this scope.")
+        raise NotFound(f"{target.text} is not suppressed in this scope.{_where_else(left)}")
     if json:
         print_json({"address": target.text, "removed": True})
+    elif left is not None:
+        say(f"Removed, but {target.text} still may not be written to.{_where_else(left)}")
     else:
         say(f"{target.text} may be written to again.")
 

@@ -22,8 +22,8 @@ from sendonce.domain.events import (
 )
 from sendonce.domain.jobs import weigh_evidence
 from sendonce.domain.privacy import is_erased
-from sendonce.domain.subscribers import DEFAULT_TENANT, SubscriberStatus
-from sendonce.domain.suppressions import SuppressionReason
+from sendonce.domain.subscribers import SubscriberStatus
+from sendonce.domain.suppressions import EVERYBODY, SuppressionReason
 
 
 class MemoryEvents:
@@ -67,7 +67,7 @@ class MemoryEvents:
         )
 
     def _apply_to_people(self, event: DeliveryEvent, row: JobRow | None, now: datetime) -> None:
-        """A permanent bounce and a complaint end the writing, also for a letter we do not know."""
+        """A permanent bounce and a complaint end the writing, also for a letter that nobody knows."""
         bounce = None
         if event.kind == EventKind.BOUNCE and event.bounce_type == BounceType.PERMANENT:
             reason, status = SuppressionReason.BOUNCE, SubscriberStatus.BOUNCED
@@ -78,13 +78,13 @@ class MemoryEvents:
             return
         if row is not None and is_erased(row.recipient):
             return
-        tenant_id = row.tenant_id if row else DEFAULT_TENANT
+        scope = row.tenant_id if row else EVERYBODY
         note = event.reason or event.bounce_subtype
         for address in _addresses(event, row):
             if bounce:
-                self._soft_bounces.outweigh(tenant_id, address.key, note)
-            suppress(self._state, tenant_id, address, reason, note, now)
-            lower_status(self._state, tenant_id, address.key, status, now, bounce)
+                self._soft_bounces.outweigh(scope, address.key, note)
+            suppress(self._state, scope, address, reason, note, now)
+            lower_status(self._state, scope, address.key, status, now, bounce)
 
     def _count_soft_bounces(self, event: DeliveryEvent, row: JobRow, now: datetime) -> None:
         if event.kind == EventKind.DELIVERED:

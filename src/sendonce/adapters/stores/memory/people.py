@@ -301,19 +301,21 @@ def suppress(
 
 def lower_status(
     state: State,
-    tenant_id: str,
+    scope: str,
     address_key: str,
     status: SubscriberStatus,
     now: datetime,
     bounce: tuple[str, str | None] | None = None,
 ) -> None:
     """active → bounced → unsubscribed, never back up."""
-    person = state.subscribers.get((tenant_id, address_key))
-    if person is None:
-        return
-    if bounce is not None:
-        person = replace(person, bounce_type=bounce[0], bounce_subtype=bounce[1])
     ladder = [SubscriberStatus.ACTIVE, SubscriberStatus.BOUNCED, SubscriberStatus.UNSUBSCRIBED]
-    if ladder.index(person.status) < ladder.index(status):
-        person = replace(person, status=status, status_updated_at=now)
-    state.subscribers[tenant_id, address_key] = person
+    tenants = {tenant_id for tenant_id, _ in state.subscribers} if scope == EVERYBODY else {scope}
+    for tenant_id in tenants:
+        person = state.subscribers.get((tenant_id, address_key))
+        if person is None:
+            continue
+        if bounce is not None:
+            person = replace(person, bounce_type=bounce[0], bounce_subtype=bounce[1])
+        if ladder.index(person.status) < ladder.index(status):
+            person = replace(person, status=status, status_updated_at=now)
+        state.subscribers[tenant_id, address_key] = person

@@ -12,7 +12,7 @@ from sendonce.domain.addresses import Address, suppression_key
 from sendonce.domain.events import BounceType, EventKind
 from sendonce.domain.soft_bounces import SOFT_BOUNCE_NOTE, LetterFate, last_of_a_row
 from sendonce.domain.subscribers import SubscriberStatus
-from sendonce.domain.suppressions import SuppressionReason
+from sendonce.domain.suppressions import EVERYBODY, SuppressionReason
 
 
 class SoftBounces:
@@ -50,10 +50,12 @@ class SoftBounces:
                 status_updated_at=now,
             )
 
-    def outweigh(self, tenant_id: str, address_key: str, note: str | None) -> None:
-        place = self._soft_suppression(tenant_id, address_key)
-        if place is not None:
-            self._state.suppressions[place] = replace(self._state.suppressions[place], note=note)
+    def outweigh(self, scope: str, address_key: str, note: str | None) -> None:
+        tenants = {tenant_id for _, tenant_id in self._state.suppressions} if scope == EVERYBODY else {scope}
+        for tenant_id in tenants:
+            place = self._soft_suppression(tenant_id, address_key)
+            if place is not None:
+                self._state.suppressions[place] = replace(self._state.suppressions[place], note=note)
 
     def _soft_suppression(self, tenant_id: str, address_key: str) -> tuple[str, str] | None:
         place = (suppression_key(address_key, self._state.pepper), tenant_id)

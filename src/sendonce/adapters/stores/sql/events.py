@@ -35,8 +35,7 @@ from sendonce.domain.events import (
 )
 from sendonce.domain.jobs import JobState, weigh_evidence
 from sendonce.domain.privacy import erased_name, is_erased
-from sendonce.domain.subscribers import DEFAULT_TENANT
-from sendonce.domain.suppressions import SuppressionReason
+from sendonce.domain.suppressions import EVERYBODY, SuppressionReason
 
 E = delivery_events.c
 J = message_jobs.c
@@ -122,7 +121,8 @@ class SqlEvents:
     def _apply_to_people(
         self, tx: Connection, event: DeliveryEvent, row: Row[Any] | None, now: datetime
     ) -> None:
-        """A permanent bounce and a complaint end the writing, also for a letter we do not know."""
+        """A permanent bounce and a complaint end the writing, also for a letter we do not know. Nobody can
+        tell which tenant sent that one, so then it holds for all of them."""
         if event.kind == EventKind.BOUNCE and event.bounce_type == BounceType.PERMANENT:
             reason, status = SuppressionReason.BOUNCE, "bounced"
             bounce = (str(event.bounce_type), event.bounce_subtype)
@@ -142,9 +142,9 @@ class SqlEvents:
         for address in event.addressees():
             key = suppression_key(address.key, pepper_in_force(self._db, tx))
             if bounce:
-                self._soft_bounces.outweigh(tx, key, DEFAULT_TENANT, note)
-            suppress(tx, key, DEFAULT_TENANT, address.text, reason, note, now)
-            mark_subscriber(tx, DEFAULT_TENANT, address.key, status, now, bounce)
+                self._soft_bounces.outweigh(tx, key, EVERYBODY, note)
+            suppress(tx, key, EVERYBODY, address.text, reason, note, now)
+            mark_subscriber(tx, EVERYBODY, address.key, status, now, bounce)
 
     def _count_soft_bounces(self, tx: Connection, event: DeliveryEvent, row: Row[Any], now: datetime) -> None:
         if event.kind == EventKind.DELIVERED:

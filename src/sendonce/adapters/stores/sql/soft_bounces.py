@@ -20,9 +20,11 @@ from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.suppressions import suppress
 from sendonce.domain.events import BounceType, EventKind
 from sendonce.domain.soft_bounces import SOFT_BOUNCE_NOTE, LetterFate, last_of_a_row
-from sendonce.domain.suppressions import SuppressionReason
+from sendonce.domain.suppressions import EVERYBODY, SuppressionReason
 
 E, J, P, S = delivery_events.c, message_jobs.c, subscribers.c, suppressions.c
+
+_IS_SOFT = (S.reason == SuppressionReason.BOUNCE) & (S.note == SOFT_BOUNCE_NOTE)
 
 
 class SoftBounces:
@@ -63,9 +65,10 @@ class SoftBounces:
             person = subscribers.update().where(_person(job), bounced)
             tx.execute(person.values(**back, status_updated_at=now, updated_at=now))
 
-    def outweigh(self, tx: Connection, key: str, tenant_id: str, note: str | None) -> None:
+    def outweigh(self, tx: Connection, key: str, scope: str, note: str | None) -> None:
         """A permanent bounce is told: from now on it is the reason, and nothing lifts it."""
-        tx.execute(suppressions.update().where(_soft_suppression(key, tenant_id)).values(note=note))
+        own = S.key == key if scope == EVERYBODY else (S.key == key) & (S.tenant_id == scope)
+        tx.execute(suppressions.update().where(own, _IS_SOFT).values(note=note))
 
     def _one_at_a_time(self, tx: Connection, job: Row[Any]) -> None:
         """Two events of one person wait for each other, or each would count without the other.
@@ -97,5 +100,4 @@ def _person(job: Row[Any]) -> sa.ColumnElement[bool]:
 
 
 def _soft_suppression(key: str, tenant_id: str) -> sa.ColumnElement[bool]:
-    own = (S.key == key) & (S.tenant_id == tenant_id)
-    return own & (S.reason == SuppressionReason.BOUNCE) & (S.note == SOFT_BOUNCE_NOTE)
+    return (S.key == key) & (S.tenant_id == tenant_id) & _IS_SOFT

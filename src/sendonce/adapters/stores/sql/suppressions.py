@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import message_jobs, subscribers, suppressions
+from sendonce.adapters.stores.schema import message_jobs, subscribers, suppressions, tenants
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
 from sendonce.adapters.stores.sql.rows import insert_audit, insert_for
@@ -191,14 +191,18 @@ def _gravity(reason: sa.ColumnElement[str]) -> sa.Case[int]:
 
 def mark_subscriber(
     tx: Connection,
-    tenant_id: str,
+    scope: str,
     address_key: str,
     status: str,
     now: datetime,
     bounce: tuple[str, str | None] | None = None,
 ) -> None:
-    """Lower a subscriber's status: active → bounced → unsubscribed, never back up."""
-    person = subscribers.update().where(P.tenant_id == tenant_id, P.address_key == address_key)
+    """Lower a subscriber's status: active → bounced → unsubscribed, never back up.
+
+    Every tenant is named where all are meant: there is no index on addresses alone.
+    """
+    of_scope = P.tenant_id.in_(sa.select(tenants.c.id)) if scope == EVERYBODY else P.tenant_id == scope
+    person = subscribers.update().where(of_scope, P.address_key == address_key)
     if bounce is not None:
         tx.execute(person.values(bounce_type=bounce[0], bounce_subtype=bounce[1], updated_at=now))
     above = ["active"] if status == "bounced" else ["active", "bounced"]
