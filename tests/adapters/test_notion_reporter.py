@@ -318,6 +318,23 @@ def test_why_the_workers_rest_shows_unless_it_passes_in_a_moment(room: Newsroom)
     )
 
 
+def test_how_fast_it_goes_shows_until_it_is_over(room: Newsroom) -> None:
+    """The rate, the estimated end by the clock of the house, and the workers."""
+    room.stage.subscribe(range(2))
+    assert room.store.mailouts.start(room.id)
+    room.stage.plan(room.id)
+    worker = room.stage.worker()
+    room.store.workers.see(worker, Pulse(0.25))
+    room.tell()
+    assert room.shown["Причина"].startswith("Писем в секунду: 0.25, закончится около 20")
+    assert room.shown["Причина"].endswith("(Europe/Riga). Обработчиков за работой: 1.")
+    for job in room.stage.claim(worker).claimed:
+        room.stage.settle(job, ACCEPTED)
+    room.store.mailouts.complete(room.id)
+    room.tell()
+    assert (room.shown["Статус"], room.shown["Причина"]) == ("Отправлено", "")
+
+
 def test_a_time_to_send_at_shows(room: Newsroom) -> None:
     """By the clock of the house; the author's status stays."""
     at = room.store.ledger.now().replace(hour=10, minute=30) + timedelta(days=2)

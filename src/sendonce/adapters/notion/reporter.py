@@ -10,7 +10,7 @@ import json
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -18,7 +18,13 @@ from sendonce.adapters.notion.error_rows import ErrorRows, KnownRows, known_rows
 from sendonce.adapters.notion.names import CANCELLED
 from sendonce.adapters.notion.reports import LetterCounts, NotionReports
 from sendonce.adapters.notion.words import CANCELLED as CANCELLED_WORDS
-from sendonce.adapters.notion.words import PASSING, standstill_words, translated, translated_warning
+from sendonce.adapters.notion.words import (
+    PASSING,
+    pace_words,
+    standstill_words,
+    translated,
+    translated_warning,
+)
 from sendonce.domain.jobs import Books
 from sendonce.domain.mailouts import Mailout, MailoutStatus, Phase
 from sendonce.domain.progress import Progress, Standstill
@@ -84,22 +90,21 @@ class NotionReporter:
     def _tell_page(self, mailout: Mailout, told: dict[str, Any]) -> dict[str, Any]:
         """Write what changed; the view that the page shows now."""
         books = self._store.jobs.books(mailout.id)
-        counts, standstill = self._counts(mailout, books), self._standstill(mailout, books)
+        counts, progress = self._counts(mailout, books), self._progress(mailout, books)
         view = {
             "status": _page_status(mailout),
             "reason": mailout.reason or "",
-            "standstill": _as_list(standstill),
+            "standstill": _as_list(progress.standstill),
+            "pace": pace_words(progress, "en", self._zone),
             "counts": asdict(counts),
             # Whoever pressed the button again is told again why nothing happens.
             "event": mailout.page_event.id if mailout.page_event else None,
         }
         if view != told:
-            self._write(mailout, counts, standstill, told.get("status"))
+            self._write(mailout, counts, progress, told.get("status"))
         return view
 
-    def _write(
-        self, mailout: Mailout, counts: LetterCounts, standstill: Standstill | None, told: str | None
-    ) -> None:
+    def _write(self, mailout: Mailout, counts: LetterCounts, progress: Progress, told: str | None) -> None:
         """A page of which we never said "sending" keeps its author's status: ready is not ours to say."""
         assert mailout.source_id is not None
         authors_own = mailout.status == MailoutStatus.READY and told in (None, MailoutStatus.READY)
@@ -108,7 +113,7 @@ class NotionReporter:
             mailout.source_id,
             None if authors_own else _page_status(mailout),
             instead=mailout.status,
-            reason=self._reason(mailout, standstill, language),
+            reason=self._reason(mailout, progress, language),
             counts=counts,
             sent_at=mailout.sent_at if counts.sent or counts.in_doubt else None,
             warnings=[translated_warning(warning, language) for warning in mailout.warnings],
@@ -116,16 +121,17 @@ class NotionReporter:
         if missing:
             log.warning("columns are missing in Notion", extra={"fields": {"columns": list(missing)}})
 
-    def _reason(self, mailout: Mailout, standstill: Standstill | None, language: str) -> str:
+    def _reason(self, mailout: Mailout, progress: Progress, language: str) -> str:
         if mailout.cancelled and mailout.status in _OVER:
             return CANCELLED_WORDS[language]
-        if standstill is not None:
-            return standstill_words(standstill, language, self._zone)
-        return translated(mailout.reason or "", language)
+        if progress.standstill is not None:
+            return standstill_words(progress.standstill, language, self._zone)
+        return translated(mailout.reason or "", language) or pace_words(progress, language, self._zone)
 
-    def _standstill(self, mailout: Mailout, books: Books) -> Standstill | None:
-        found = self._explain(mailout, books).standstill if self._explain else None
-        return None if found is None or found.cause in PASSING else found
+    def _progress(self, mailout: Mailout, books: Books) -> Progress:
+        found = self._explain(mailout, books) if self._explain else Progress(None, None, None, 0)
+        passes = found.standstill is not None and found.standstill.cause in PASSING
+        return replace(found, standstill=None) if passes else found
 
     def _tell_errors(self, mailout: Mailout, rows: KnownRows, *, unsure: bool) -> None:
         if self._rows is not None and (mailout.started_at or rows) and self._room > 0:

@@ -12,7 +12,7 @@ from string import Template
 from zoneinfo import ZoneInfo
 
 from sendonce.domain.moments import shown_moment
-from sendonce.domain.progress import Cause, Standstill
+from sendonce.domain.progress import Cause, Progress, Standstill
 
 _LONGEST = 2000
 
@@ -65,6 +65,10 @@ _CAUSES = {
     Cause.RETRY: both("Письма ждут новой попытки: $detail", "Letters wait for another try: $detail"),
 }
 _NEXT_TRY = both("Следующая попытка: $time.", "Next try: $time.")
+_PACE = both(
+    "Писем в секунду: $rate, закончится около $time. Обработчиков за работой: $workers.",
+    "$rate letters per second, done at about $time. Workers at work: $workers.",
+)
 # Over in a moment: telling would only flicker.
 PASSING = frozenset({Cause.FETCHING, Cause.PLANNING, Cause.THROTTLED})
 
@@ -80,6 +84,14 @@ def standstill_words(it: Standstill, language: str, zone: ZoneInfo) -> str:
     if time and it.cause is not Cause.SCHEDULED:
         parts.append(fill(_NEXT_TRY, language, time=time))
     return " ".join(part if part[-1:] in ".!?…" else f"{part}." for part in parts if part)
+
+
+def pace_words(progress: Progress, language: str, zone: ZoneInfo) -> str:
+    """How fast letters leave, until when, and by how many workers; nothing where none leaves."""
+    if not progress.rate or progress.estimated_end is None:
+        return ""
+    time = shown_moment(progress.estimated_end, zone)
+    return fill(_PACE, language, rate=f"{progress.rate:g}", time=time, workers=progress.workers)
 
 
 def _bare(it: Standstill, language: str) -> str:
