@@ -14,13 +14,14 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from sendonce import wiring
 from sendonce.adapters.notion.pace import Policy
 from sendonce.adapters.notion.reporter import NotionReporter
 from sendonce.adapters.notion.reports import NotionReports
@@ -31,6 +32,9 @@ from sendonce.domain.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.http import notion as notion_endpoint
 from sendonce.errors import Unavailable
 from sendonce.flows.prepare_mailouts import Preparer
+from sendonce.flows.preview_mailout import preview_mailout
+from sendonce.flows.start_mailout import page_mailout
+from sendonce.settings import Settings, load_settings
 from tests.adapters.http_stage import BEARER, SECRET, HttpStage, serving, token_of
 from tests.adapters.notion_stage import SEEDS, NotionStage, paragraph
 from tests.conformance.stage import ACCEPTED
@@ -45,8 +49,8 @@ LETTERS = MessageSettings(
 class Desk:
     """A page in Notion, its author, and the worker that looks at it when it is told to."""
 
-    def __init__(self, stage: NotionStage, http: HttpStage, token: str) -> None:
-        self.token = token
+    def __init__(self, stage: NotionStage, http: HttpStage, settings: Settings) -> None:
+        self.settings = settings
         self.notion = stage
         self.http = http
         self.store = http.store
@@ -83,7 +87,7 @@ class Desk:
     def signed(self, body: dict[str, Any]) -> int:
         """An event of our own making."""
         content = json.dumps(body).encode()
-        digest = hmac.new(self.token.encode(), content, hashlib.sha256).hexdigest()
+        digest = hmac.new(self.settings.notion_webhook_token.encode(), content, hashlib.sha256).hexdigest()
         headers = {"X-Notion-Signature": f"sha256={digest}"}
         return self.http.ask("POST", "/webhooks/notion", content, headers).status
 
@@ -139,6 +143,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NotionStage]:
 @pytest.fixture
 def desk(stage: NotionStage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     monkeypatch.setattr(notion_endpoint, "QUICK", Policy(rate=1000, burst=1000, tries=1, patience=0.5))
+    monkeypatch.setattr(wiring, "notion_client", lambda _settings: stage.client)
     token = stage.sandbox.post("notion/webhook", {"url": "http://127.0.0.1:9/"})["verification_token"]
     environment = {
         **stage.environment,
@@ -146,9 +151,11 @@ def desk(stage: NotionStage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         "TEST_EMAILS": ",".join(TESTERS),
         "STATE_DIR": str(tmp_path / "state"),
         "TRANSPORT": "maildir",
+        "APP_TIMEZONE": "Europe/Riga",
+        "HOME": "/nowhere",
     }
     with serving(f"sqlite:///{tmp_path}/s.db", environment) as http:
-        yield Desk(stage, http, token)
+        yield Desk(stage, http, load_settings(environment, dotenv=None))
 
 
 def test_a_page_is_sent_when_its_status_becomes_ready(desk: Desk) -> None:
@@ -345,6 +352,26 @@ def test_a_page_with_a_time_waits_for_it(desk: Desk) -> None:
     assert desk.own is not None
     assert (desk.own.scheduled, desk.own.send_at) == (True, at - timedelta(hours=3))
     assert desk.shown["Статус"] == READY
+
+
+def test_a_worker_goes_by_the_clock_of_the_house(desk: Desk) -> None:
+    """As it is put together from the settings: the page's time is one of APP_TIMEZONE, and is told as one."""
+    desk.edit(status=READY, send_at="2999-12-01T09:00:00")
+    desk.event()
+    for _, chore in wiring.make_notion_chores(desk.settings, desk.store):
+        chore()
+    assert desk.own is not None
+    assert (desk.own.scheduled, desk.own.send_at) == (True, datetime(2999, 12, 1, 7, tzinfo=UTC))
+    assert "2999-12-01 09:00 (Europe/Riga)" in desk.shown["Причина"]
+
+
+def test_a_page_is_previewed_as_it_stands(desk: Desk) -> None:
+    """Its letter is read where it is written; nothing starts, and the page is not changed."""
+    own = page_mailout(desk.store, DEFAULT_TENANT, "notion", desk.page)
+    shown = preview_mailout(desk.store, LETTERS, wiring.letter_sources(desk.settings, desk.store), own)
+    assert (shown.subject, "Здравствуйте!" in shown.text) == ("Новости", True)
+    assert not desk.goes_to_everybody()
+    assert desk.shown["Статус"] == DRAFT
 
 
 @pytest.mark.parametrize(
