@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sendonce.adapters.notion.answers import ReplyLost
+from sendonce.adapters.notion.names import CANCELLED
 from sendonce.adapters.notion.reports import ErrorRow, LetterCounts, NotionReports, rest_row
 from sendonce.adapters.notion.values import MOST_TEXT, clip
 from sendonce.domain.mailouts import MailoutStatus
@@ -214,6 +215,13 @@ def test_english_tables_with_a_status_column(stage: NotionStage) -> None:
     reports.put_error_row(row("en"))
     (shown,) = stage.rows(errors)
     assert (shown["Letter"], shown["Kind"]) == (SEEDS.letter, "bounced")
+
+
+def test_an_option_that_a_select_lacks_is_made_in_the_tables_language(stage: NotionStage) -> None:
+    table = make_table(stage, "Mail", {"Name": {"title": {}}, "Status": {"select": {}}})
+    page = stage.write({"Name": "News"}, parent=table)
+    NotionReports(stage.client, table, SEEDS.errors).set_status(page, CANCELLED)
+    assert stage.look(page)["Status"] == "Cancelled"
 
 
 def test_a_table_without_keys_is_refused(stage: NotionStage) -> None:

@@ -36,6 +36,15 @@ def test_a_scheduled_time_stays_when_the_letter_changes(stage: Stage) -> None:
     assert (stage.get(mailout_id).scheduled, stage.get(mailout_id).send_at) == (True, tomorrow)
 
 
+def test_the_time_that_the_mended_letter_names_holds_where_none_was_ordered(stage: Stage) -> None:
+    tomorrow = stage.store.ledger.now() + timedelta(days=1)
+    mailout_id = stage.mailout()
+    stage.store.mailouts.replace_letter(mailout_id, replace(MENDED, send_at=tomorrow))
+    assert (stage.get(mailout_id).scheduled, stage.get(mailout_id).send_at) == (False, tomorrow)
+    stage.store.mailouts.replace_letter(mailout_id, MENDED)
+    assert stage.get(mailout_id).send_at is None
+
+
 def test_what_was_started_is_neither_replaced_nor_deleted(stage: Stage) -> None:
     """Nor what is over, or cancelled; a page is mended on the page."""
     mailouts, started = stage.store.mailouts, stage.running(1)
@@ -64,7 +73,7 @@ def test_the_same_words_that_went_out_before_are_found(stage: Stage) -> None:
     """Tests, drafts and other words are no twins; the latest comes first."""
     mailouts = stage.store.mailouts
     stage.new_mailout(draft=True)
-    stage.new_mailout(letter=replace(LETTER, subject="Other"))
+    mailouts.start(stage.new_mailout(letter=replace(LETTER, subject="Other")).id)
     mailouts.start(stage.new_mailout(is_test=True, audience=("qa@example.com",)).id)
     assert mailouts.twins(DEFAULT_TENANT, LETTER) == []
     first = stage.mailout()
