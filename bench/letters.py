@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sendonce.adapters.sources.markdown import read_markdown
-from sendonce.domain.letters import Letter, MessageSettings
-from sendonce.domain.message import CompiledLetter, compile_letter
+from sendonce.domain.engine.letters import Letter, MessageSettings
+from sendonce.domain.engine.message import CompiledLetter, compile_letter
 
 SENDER = "news@bench.example"
 FOOTER = "Bench Ltd, 1 Example Street, Riga LV-1001"

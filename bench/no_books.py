@@ -21,13 +21,13 @@ import uvloop
 from bench import engine, letters
 from sendonce.adapters.metrics import Metrics
 from sendonce.adapters.transports.smtp import SmtpSettings, SmtpTransport
-from sendonce.domain.jobs import ClaimedJob, ClaimRequest, Settlement, Turn
-from sendonce.domain.pacing import Unpaced
-from sendonce.domain.retries import RetryPolicy
+from sendonce.domain.engine.jobs import ClaimedJob, ClaimRequest, Settlement, Turn
+from sendonce.domain.engine.pacing import Unpaced
+from sendonce.domain.engine.retries import RetryPolicy
 from sendonce.entrypoints.worker import tune_the_interpreter
-from sendonce.flows.build import ParcelBuilder
-from sendonce.flows.send import Sender
-from sendonce.ports import Journal, Ledger, Mailouts
+from sendonce.flows.engine.build import ParcelBuilder
+from sendonce.flows.engine.send import Sender
+from sendonce.ports.engine import Journal, Ledger
 
 
 class Forgetful:
@@ -79,7 +79,7 @@ class Forgetful:
 
 async def send(port: int, count: int) -> None:
     books = Forgetful(count)
-    builder = ParcelBuilder(cast(Mailouts, books), letters.message_settings())
+    builder = ParcelBuilder(books.letter, letters.message_settings())
     sender = Sender(
         worker_id=str(uuid.uuid4()),
         ledger=cast(Ledger, books),

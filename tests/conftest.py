@@ -13,7 +13,7 @@ import pytest
 from sendonce.adapters.stores.memory import MemoryStore
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.store import open_store, upgrade_schema
-from sendonce.ports import Store
+from sendonce.ports.store import Store
 from tests.postgres import PostgresServer, quick_folder, running_postgres
 
 STORES = ("memory", "sqlite", "postgres")

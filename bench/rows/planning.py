@@ -70,8 +70,8 @@ def measure(stage: Stage, wanted: Sequence[str]) -> list[Finding]:  # noqa: ARG0
 
 def plan(url: str) -> None:
     from sendonce.adapters.stores.sql import open_store
-    from sendonce.domain.mailouts import MailoutStatus
-    from sendonce.flows.steward import CHUNK
+    from sendonce.domain.mailouts.mailouts import MailoutStatus
+    from sendonce.flows.mailouts.steward import CHUNK
 
     store = open_store(url)
     (mailout,) = store.mailouts.with_status(MailoutStatus.SENDING)

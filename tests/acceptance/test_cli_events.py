@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from sendonce.adapters.stores.sql.store import open_store
-from sendonce.domain.events import EventKind, UnreadableEvent
+from sendonce.domain.engine.events import EventKind, UnreadableEvent
 from tests.acceptance.test_threats_people import Desk
 from tests.conformance.stage import DOUBTED, Stage, event_of
 

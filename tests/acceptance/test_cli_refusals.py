@@ -17,8 +17,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from sendonce.adapters.stores.sql.store import open_store
-from sendonce.domain.jobs import ClaimRequest, JobState, Settlement
-from sendonce.domain.outcomes import Refused
+from sendonce.domain.engine.jobs import ClaimRequest, JobState, Settlement
+from sendonce.domain.engine.outcomes import Refused
 from tests.acceptance.test_threats_people import Desk, desk
 from tests.conformance.stage import worker_record
 from tests.crash.world import SandboxSes

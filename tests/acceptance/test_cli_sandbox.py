@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from sendonce import wiring
 from sendonce.adapters.doctor.configuration import SettingsProbe
 from sendonce.adapters.stores.memory import MemoryStore
 from sendonce.settings import load_settings
-from sendonce.wiring_doctor import configuration_of
+from sendonce.wiring.doctor import configuration_of
+from sendonce.wiring.messages import message_settings
 from tests.adapters.doctor_stage import ask
 
 COMMAND = [sys.executable, "-m", "sendonce", "sandbox", "--json"]
@@ -83,7 +83,7 @@ def test_what_it_prints_is_all_that_the_service_asks_for(tmp_path: Path) -> None
     assert settings.port == 3999
     assert settings.sns_signing_cert_file is not None
     assert settings.sns_signing_cert_file.exists()
-    letters = wiring.message_settings(settings, MemoryStore())
+    letters = message_settings(settings, MemoryStore())
     assert (letters.base_url, letters.footer_address) == (
         "http://127.0.0.1:3999",
         "Rehearsal, 1 Example Street",

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from sendonce.adapters.stores.sql.store import open_store
-from sendonce.domain.jobs import JobState
-from sendonce.domain.tokens import sign_token
+from sendonce.domain.engine.jobs import JobState
+from sendonce.domain.engine.tokens import sign_token
 from tests.acceptance.flooding import KINDS, PICTURE
 from tests.acceptance.house import House, housed
 

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from sendonce.adapters.stores.sql.store import open_store
-from sendonce.domain.addresses import parse_address
-from sendonce.domain.letters import Letter
-from sendonce.domain.mailouts import NewMailout
-from sendonce.domain.subscribers import DEFAULT_TENANT, NewSubscriber
+from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.engine.letters import Letter
+from sendonce.domain.mailouts.mailouts import NewMailout
+from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber
 from tests.crash.world import SandboxSes
 
 PEOPLE = 30

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sendonce.domain.tokens import sign_token
+from sendonce.domain.engine.tokens import sign_token
 from tests.acceptance.test_threats_people import Desk, desk
 from tests.adapters.http_stage import UNSUBSCRIBE_SECRET, serving, token_of
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sendonce.adapters.stores.sql.store import open_store
-from sendonce.domain.subscribers import DEFAULT_TENANT
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from tests.acceptance.test_cli_refusals import FAILED, REFUSED, USAGE, letter, plain, told
 from tests.acceptance.test_threats_people import Desk, desk
 from tests.conformance.stage import ACCEPTED, LETTER, NOBODY, Stage

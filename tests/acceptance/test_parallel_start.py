@@ -13,9 +13,9 @@ import pytest
 
 from sendonce.adapters.sources.markdown import read_markdown
 from sendonce.adapters.stores.sql.store import open_store
-from sendonce.domain.addresses import Address
-from sendonce.domain.mailouts import NewMailout
-from sendonce.domain.subscribers import DEFAULT_TENANT, NewSubscriber
+from sendonce.domain.engine.addresses import Address
+from sendonce.domain.mailouts.mailouts import NewMailout
+from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber
 from tests.acceptance.house import SECRET, Answer, House, ask, housed
 from tests.crash.world import Process, free_port
 from tests.postgres import PostgresServer

@@ -14,9 +14,9 @@ import requests
 import schemathesis
 
 from sendonce.adapters.stores.sql.store import open_store
-from sendonce.domain.mailouts import NewMailout
-from sendonce.domain.subscribers import DEFAULT_TENANT
-from sendonce.domain.tokens import sign_token
+from sendonce.domain.engine.tokens import sign_token
+from sendonce.domain.mailouts.mailouts import NewMailout
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from tests.acceptance.house import ask
 from tests.conformance.stage import Stage
 from tests.crash.world import Process, free_port, until

@@ -15,10 +15,10 @@ from sendonce.adapters.metrics import Metrics
 from sendonce.adapters.stores.memory import MemoryStore
 from sendonce.adapters.stores.schema import tenants
 from sendonce.adapters.stores.sql.store import SqlStore
-from sendonce.domain.addresses import parse_address
-from sendonce.domain.mailouts import NewMailout
-from sendonce.domain.subscribers import DEFAULT_TENANT, NewSubscriber
-from sendonce.domain.tokens import sign_token
+from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.engine.tokens import sign_token
+from sendonce.domain.mailouts.mailouts import NewMailout
+from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber
 from sendonce.entrypoints.http import create_app
 from sendonce.settings import load_settings
 from tests.adapters.http_stage import BEARER, SECRET, UNSUBSCRIBE_SECRET, HttpStage, serving

@@ -21,11 +21,11 @@ import pytest
 import time_machine
 
 from sendonce.adapters.stores.sql.store import open_store
-from sendonce.domain.events import EventKind, EventVerdict
-from sendonce.domain.jobs import ClaimRequest, JobState
-from sendonce.domain.mailouts import NewMailout
-from sendonce.domain.subscribers import DEFAULT_TENANT, SubscriberStatus
-from sendonce.domain.tokens import sign_token
+from sendonce.domain.engine.events import EventKind, EventVerdict
+from sendonce.domain.engine.jobs import ClaimRequest, JobState
+from sendonce.domain.engine.tokens import sign_token
+from sendonce.domain.mailouts.mailouts import NewMailout
+from sendonce.domain.people.subscribers import DEFAULT_TENANT, SubscriberStatus
 from sendonce.entrypoints.http import access
 from tests.acceptance.house import ask
 from tests.adapters.http_stage import BEARER, HttpStage, serving, token_of

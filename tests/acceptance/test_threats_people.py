@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from sendonce.adapters.stores.sql.store import open_store
-from sendonce.domain.addresses import parse_address
-from sendonce.domain.subscribers import DEFAULT_TENANT
-from sendonce.domain.suppressions import SuppressionReason
+from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
+from sendonce.domain.people.suppressions import SuppressionReason
 
 LETTER = """\
 ---

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from sendonce.adapters.stores.sql.store import open_store
-from sendonce.domain.workers import Pulse, Rest
-from sendonce.entrypoints.cli import progress
+from sendonce.domain.engine.workers import Pulse, Rest
+from sendonce.entrypoints.cli.mailouts import progress
 from sendonce.entrypoints.worker import run_until_mailout_ends
 from sendonce.settings import load_settings
 from tests.acceptance.test_threats_people import Desk, desk

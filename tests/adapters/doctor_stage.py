@@ -12,10 +12,10 @@ from types import TracebackType
 from typing import Any
 
 from sendonce.adapters.stores.sql import open_store
-from sendonce.domain.checks import Check, Verdict
-from sendonce.flows.doctor import Probe
+from sendonce.domain.engine.checks import Check, Verdict
+from sendonce.flows.engine.doctor import Probe
 from sendonce.settings import load_settings
-from sendonce.wiring_doctor import run_doctor
+from sendonce.wiring.doctor import run_doctor
 
 TOPIC = "arn:aws:sns:us-east-1:123456789012:ses-events"
 WELL = {

@@ -17,9 +17,9 @@ import uvicorn
 from sendonce.adapters.metrics import Metrics
 from sendonce.adapters.stores.sql import open_store
 from sendonce.adapters.stores.sql.store import SqlStore
-from sendonce.domain.jobs import Job
-from sendonce.domain.subscribers import DEFAULT_TENANT
-from sendonce.domain.tokens import sign_token
+from sendonce.domain.engine.jobs import Job
+from sendonce.domain.engine.tokens import sign_token
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.http import create_app, server_config
 from sendonce.entrypoints.http.connections import ConnectionLimits
 from sendonce.settings import load_settings

@@ -9,8 +9,8 @@ from typing import Any
 
 from sendonce.adapters.aws.credentials import Credentials, CredentialSource, StaticCredentials
 from sendonce.adapters.transports.ses import SesSettings, SesTransport
-from sendonce.domain.outcomes import Outcome
-from sendonce.domain.parcels import Parcel
+from sendonce.domain.engine.outcomes import Outcome
+from sendonce.domain.engine.parcels import Parcel
 from tests.adapters.http_server import ScriptedServer, Step, answer
 
 CLAIMED = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)

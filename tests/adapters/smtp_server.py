@@ -19,8 +19,8 @@ import pytest
 import uvloop
 
 from sendonce.adapters.transports.smtp import SmtpSettings, SmtpTransport
-from sendonce.domain.outcomes import Deferred, Outcome
-from sendonce.domain.parcels import Parcel
+from sendonce.domain.engine.outcomes import Deferred, Outcome
+from sendonce.domain.engine.parcels import Parcel
 
 
 class Do(Enum):

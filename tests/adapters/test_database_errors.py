@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from sendonce.adapters.stores.sql import database as database_module
 from sendonce.adapters.stores.sql.store import SqlStore, open_store
-from sendonce.domain.subscribers import DEFAULT_TENANT
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import Unavailable
 from tests.conformance.stage import people
 from tests.postgres import PostgresServer, quick_folder

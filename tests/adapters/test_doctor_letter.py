@@ -15,13 +15,13 @@ from sendonce.adapters.doctor.letter_links import links_check
 from sendonce.adapters.doctor.machine import StoreDoor
 from sendonce.adapters.stores.sql import open_store
 from sendonce.adapters.stores.sql.store import SqlStore
-from sendonce.domain.addresses import parse_address
-from sendonce.domain.checks import Verdict
-from sendonce.domain.letters import Letter, MessageSettings
-from sendonce.domain.mailouts import FetchedLetter, NewMailout
-from sendonce.domain.message import compile_letter
-from sendonce.domain.subscribers import DEFAULT_TENANT, NewSubscriber
-from sendonce.domain.suppressions import EVERYBODY, SuppressionReason
+from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.engine.checks import Verdict
+from sendonce.domain.engine.letters import Letter, MessageSettings
+from sendonce.domain.engine.message import compile_letter
+from sendonce.domain.mailouts.mailouts import FetchedLetter, NewMailout
+from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber
+from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
 from sendonce.errors import Unavailable
 from tests.adapters.doctor_stage import Findings, adopt, ask, doctor
 from tests.conformance.stage import Stage

@@ -21,7 +21,7 @@ from sendonce.adapters.doctor.dns_records import Records
 from sendonce.adapters.doctor.sender_domain import SenderDomainProbe
 from sendonce.adapters.doctor.smtp import SmtpProbe
 from sendonce.adapters.doctor.web import UnsubscribeProbe
-from sendonce.domain.checks import Check, Verdict
+from sendonce.domain.engine.checks import Check, Verdict
 from tests.adapters.dns_server import DnsServer, Zone
 from tests.adapters.doctor_stage import SES, TOPIC, WELL, Findings, adopt, ask, doctor
 from tests.adapters.http_server import ScriptedServer, Step, answer

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from sendonce import wiring
 from sendonce.adapters.notion.handshake import WebhookDiary
-from sendonce.domain.checks import Verdict
+from sendonce.domain.engine.checks import Verdict
 from sendonce.settings import load_settings
-from sendonce.wiring_doctor import notion_probes
+from sendonce.wiring.doctor import notion_probes
 from tests.adapters.doctor_stage import WELL, Findings, adopt, ask, doctor
 from tests.adapters.http_stage import serving
 from tests.adapters.notion_stage import SEEDS, NotionStage
@@ -142,7 +141,9 @@ def test_a_webhook_that_notion_cannot_reach(surgery: Surgery, monkeypatch: pytes
     """Notion itself cannot post to this machine's own address; the stand-in beside it can."""
     rehearsal = surgery.look(NOTION_WEBHOOK_TOKEN=TOKEN)["notion.webhook"]
     assert "cannot reach" not in rehearsal.what
-    monkeypatch.setattr(wiring, "notion_client", lambda _settings, _policy: surgery.notion.connect())
+    monkeypatch.setattr(
+        "sendonce.wiring.doctor.notion_client", lambda _settings, _policy: surgery.notion.connect()
+    )
     real = {"NOTION_WEBHOOK_TOKEN": TOKEN, "NOTION_API_URL": "https://api.notion.com"}
     check = surgery.look(**real)["notion.webhook"]
     assert (check.verdict, "cannot reach http://127.0.0.1:1/" in check.what) == (Verdict.WARNING, True)

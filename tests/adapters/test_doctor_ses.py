@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from sendonce.adapters.stores.sql import open_store
-from sendonce.domain.checks import Verdict
-from sendonce.domain.senders import HoldOrder
+from sendonce.domain.engine.checks import Verdict
+from sendonce.domain.engine.senders import HoldOrder
 from tests.adapters.dns_server import DnsServer
 from tests.adapters.doctor_stage import (
     ACCOUNT,

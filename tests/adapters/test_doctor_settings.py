@@ -19,11 +19,11 @@ from sendonce.adapters.doctor.machine import DiskProbe, clock_check
 from sendonce.adapters.doctor.waiting import in_own_thread
 from sendonce.adapters.stores.sql import open_store
 from sendonce.adapters.wire_journal import StateDirectory
-from sendonce.domain.checks import Check, Verdict, count_of, listed, may_send, ok, stop, warning
+from sendonce.domain.engine.checks import Check, Verdict, count_of, listed, may_send, ok, stop, warning
 from sendonce.errors import Unavailable
-from sendonce.flows.doctor import examine
+from sendonce.flows.engine.doctor import examine
 from sendonce.settings import load_settings
-from sendonce.wiring_doctor import configuration_of
+from sendonce.wiring.doctor import configuration_of
 from tests.adapters.doctor_stage import SES, WELL, Findings, adopt, ask, doctor
 from tests.postgres import PostgresServer
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sendonce.adapters.sources.html import html_draft, read_html
-from sendonce.domain.blocks import (
+from sendonce.domain.mailouts.blocks import (
     Block,
     Button,
     Code,
@@ -25,7 +25,7 @@ from sendonce.domain.blocks import (
     Toggle,
     plain,
 )
-from sendonce.domain.rendering import compose
+from sendonce.domain.mailouts.rendering import compose
 from sendonce.errors import BadInput
 from tests.golden.support import Features
 

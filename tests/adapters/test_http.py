@@ -20,10 +20,10 @@ from starlette.routing import Route
 
 from sendonce.adapters.metrics import Metrics
 from sendonce.adapters.stores.memory import MemoryStore
-from sendonce.domain.letters import Letter
-from sendonce.domain.mailouts import MailoutStatus, NewMailout
-from sendonce.domain.subscribers import DEFAULT_TENANT
-from sendonce.domain.workers import Pulse
+from sendonce.domain.engine.letters import Letter
+from sendonce.domain.engine.workers import Pulse
+from sendonce.domain.mailouts.mailouts import MailoutStatus, NewMailout
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.http import create_app
 from sendonce.entrypoints.http.openapi import OPENAPI
 from sendonce.settings import load_settings

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sendonce.domain.mailouts import MailoutStatus
+from sendonce.domain.mailouts.mailouts import MailoutStatus
 from sendonce.entrypoints.http import access, mailouts
 from tests.adapters.http_stage import BEARER, SECRET, Answer, HttpStage, serving
 

@@ -22,9 +22,9 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.x509.oid import NameOID
 
 from sendonce.adapters.events import sns
-from sendonce.domain.event_route import Coverage
-from sendonce.domain.jobs import ClaimedJob, JobState
-from sendonce.domain.subscribers import SubscriberStatus
+from sendonce.domain.engine.event_route import Coverage
+from sendonce.domain.engine.jobs import ClaimedJob, JobState
+from sendonce.domain.people.subscribers import SubscriberStatus
 from sendonce.entrypoints.http.slow_lane import SlowLane
 from sendonce.errors import Unavailable
 from tests.adapters.http_server import ScriptedServer, Step, answer

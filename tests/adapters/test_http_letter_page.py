@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from sendonce.domain.addresses import parse_address
-from sendonce.domain.jobs import Job
-from sendonce.domain.letters import Letter, MessageSettings
-from sendonce.domain.message import compile_letter
-from sendonce.domain.subscribers import DEFAULT_TENANT, NewSubscriber
-from sendonce.domain.tokens import VIEW, read_token, sign_token
+from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.engine.jobs import Job
+from sendonce.domain.engine.letters import Letter, MessageSettings
+from sendonce.domain.engine.message import compile_letter
+from sendonce.domain.engine.tokens import VIEW, read_token, sign_token
+from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber
 from tests.adapters.http_stage import UNSUBSCRIBE_SECRET, HttpStage, serving, token_of
 
 SECRET = UNSUBSCRIBE_SECRET.encode()

@@ -11,11 +11,11 @@ from html import unescape
 
 import pytest
 
-from sendonce.domain.events import BounceType, EventKind
-from sendonce.domain.jobs import Job
-from sendonce.domain.subscribers import SubscriberStatus
-from sendonce.domain.suppressions import EVERYBODY, SuppressionReason
-from sendonce.domain.tokens import sign_token
+from sendonce.domain.engine.events import BounceType, EventKind
+from sendonce.domain.engine.jobs import Job
+from sendonce.domain.engine.tokens import sign_token
+from sendonce.domain.people.subscribers import SubscriberStatus
+from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
 from sendonce.entrypoints.http.pages import choose_language, shortened
 from tests.adapters.http_stage import Answer, HttpStage, serving, token_of
 from tests.conformance.backdoor import pass_time

@@ -12,9 +12,9 @@ from sendonce.adapters.sources import csv_records, fingerprints, subscribers_csv
 from sendonce.adapters.sources.fingerprints import Fingerprints
 from sendonce.adapters.sources.subscribers_csv import read_subscribers
 from sendonce.adapters.stores.sql.import_batches import ROWS_OF_STATEMENT
-from sendonce.domain.addresses import parse_address
-from sendonce.domain.people_columns import PeopleColumns
-from sendonce.domain.subscribers import (
+from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.people.people_columns import PeopleColumns
+from sendonce.domain.people.subscribers import (
     DEFAULT_TENANT,
     BadRow,
     ImportCounts,
@@ -22,10 +22,10 @@ from sendonce.domain.subscribers import (
     Subscriber,
     SubscriberStatus,
 )
-from sendonce.domain.suppressions import EVERYBODY, SuppressionReason
+from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
 from sendonce.errors import NotFound, Unavailable
-from sendonce.flows.import_subscribers import MOST_SHOWN, ImportReport, import_subscribers
-from sendonce.ports import Store
+from sendonce.flows.people.import_subscribers import MOST_SHOWN, ImportReport, import_subscribers
+from sendonce.ports.store import Store
 
 
 def run(store: Store, path: Path, *, dry_run: bool = False) -> tuple[ImportReport, list[BadRow]]:

@@ -11,7 +11,7 @@ import pytest
 
 from sendonce.adapters.transports import maildir
 from sendonce.adapters.transports.maildir import MaildirTransport, file_name
-from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Refused
+from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Refused
 from tests.adapters.smtp_server import ListFeed, letter
 
 

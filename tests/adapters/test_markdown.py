@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sendonce.adapters.sources.markdown import markdown_draft, read_markdown
-from sendonce.domain.blocks import Button, Image, ItemList, Marks, Paragraph
+from sendonce.domain.mailouts.blocks import Button, Image, ItemList, Marks, Paragraph
 from sendonce.errors import BadInput
 
 FULL = """---

@@ -26,7 +26,7 @@ from sendonce.adapters.stores.sql.store import (
     schema_version,
     upgrade_schema,
 )
-from sendonce.domain.jobs import ClaimRequest
+from sendonce.domain.engine.jobs import ClaimRequest
 from sendonce.errors import Refused, SchemaMismatch
 from tests.conformance.stage import worker_record
 from tests.postgres import PostgresServer

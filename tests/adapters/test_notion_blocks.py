@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sendonce.adapters.sources.notion_blocks import convert_blocks
-from sendonce.domain.blocks import (
+from sendonce.domain.mailouts.blocks import (
     Button,
     Callout,
     Colour,
@@ -26,7 +26,7 @@ from sendonce.domain.blocks import (
     plain,
     walk,
 )
-from sendonce.domain.rendering import Hosted, render
+from sendonce.domain.mailouts.rendering import Hosted, render
 from sendonce.errors import BadInput
 from tests.golden.cases import BLOCKS
 from tests.golden.sample_letter import block, words

@@ -21,20 +21,20 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sendonce import wiring
 from sendonce.adapters.notion.pace import Policy
 from sendonce.adapters.notion.reporter import NotionReporter
 from sendonce.adapters.notion.reports import NotionReports
 from sendonce.adapters.sources.notion import NotionLetters
-from sendonce.domain.letters import MessageSettings
-from sendonce.domain.mailouts import Mailout
-from sendonce.domain.subscribers import DEFAULT_TENANT
+from sendonce.domain.engine.letters import MessageSettings
+from sendonce.domain.mailouts.mailouts import Mailout
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.http import notion as notion_endpoint
 from sendonce.errors import Unavailable
-from sendonce.flows.prepare_mailouts import Preparer
-from sendonce.flows.preview_mailout import preview_mailout
-from sendonce.flows.start_mailout import page_mailout
+from sendonce.flows.mailouts.prepare_mailouts import Preparer
+from sendonce.flows.mailouts.preview_mailout import preview_mailout
+from sendonce.flows.mailouts.start_mailout import page_mailout
 from sendonce.settings import Settings, load_settings
+from sendonce.wiring.notion import letter_sources, make_notion_chores
 from tests.adapters.http_stage import BEARER, SECRET, HttpStage, serving, token_of
 from tests.adapters.notion_stage import SEEDS, NotionStage, paragraph
 from tests.conformance.stage import ACCEPTED
@@ -143,7 +143,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NotionStage]:
 @pytest.fixture
 def desk(stage: NotionStage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     monkeypatch.setattr(notion_endpoint, "QUICK", Policy(rate=1000, burst=1000, tries=1, patience=0.5))
-    monkeypatch.setattr(wiring, "notion_client", lambda _settings: stage.client)
+    monkeypatch.setattr("sendonce.wiring.notion.notion_client", lambda _settings: stage.client)
     token = stage.sandbox.post("notion/webhook", {"url": "http://127.0.0.1:9/"})["verification_token"]
     environment = {
         **stage.environment,
@@ -358,7 +358,7 @@ def test_a_worker_goes_by_the_clock_of_the_house(desk: Desk) -> None:
     """As it is put together from the settings: the page's time is one of APP_TIMEZONE, and is told as one."""
     desk.edit(status=READY, send_at="2999-12-01T09:00:00")
     desk.event()
-    for _, chore in wiring.make_notion_chores(desk.settings, desk.store):
+    for _, chore in make_notion_chores(desk.settings, desk.store):
         chore()
     assert desk.own is not None
     assert (desk.own.scheduled, desk.own.send_at) == (True, datetime(2999, 12, 1, 7, tzinfo=UTC))
@@ -368,7 +368,7 @@ def test_a_worker_goes_by_the_clock_of_the_house(desk: Desk) -> None:
 def test_a_page_is_previewed_as_it_stands(desk: Desk) -> None:
     """Its letter is read where it is written; nothing starts, and the page is not changed."""
     own = page_mailout(desk.store, DEFAULT_TENANT, "notion", desk.page)
-    shown = preview_mailout(desk.store, LETTERS, wiring.letter_sources(desk.settings, desk.store), own)
+    shown = preview_mailout(desk.store, LETTERS, letter_sources(desk.settings, desk.store), own)
     assert (shown.subject, "Здравствуйте!" in shown.text) == ("Новости", True)
     assert not desk.goes_to_everybody()
     assert desk.shown["Статус"] == DRAFT

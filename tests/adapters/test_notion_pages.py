@@ -11,7 +11,7 @@ import pytest
 from sendonce.adapters.notion.client import NotionClient
 from sendonce.adapters.notion.names import LETTERS, own_names
 from sendonce.adapters.notion.pages import Limits, letter_of, read_blocks, read_letter
-from sendonce.domain.mailouts import MailoutStatus
+from sendonce.domain.mailouts.mailouts import MailoutStatus
 from sendonce.errors import BadInput, NotFound, Unavailable
 from tests.adapters.http_server import ScriptedServer, answer
 from tests.adapters.notion_stage import CORPUS, QUICK, SEEDS, NotionStage, listing, paragraph

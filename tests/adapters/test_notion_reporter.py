@@ -18,12 +18,12 @@ from sendonce.adapters.notion.reports import NotionReports
 from sendonce.adapters.notion.setup import SetupWish, set_up
 from sendonce.adapters.notion.words import translated_warning
 from sendonce.adapters.stores.sql import open_store
-from sendonce.domain.events import EventKind
-from sendonce.domain.jobs import ClaimedJob
-from sendonce.domain.mailouts import PageEvent
-from sendonce.domain.workers import Pulse, Rest
+from sendonce.domain.engine.events import EventKind
+from sendonce.domain.engine.jobs import ClaimedJob
+from sendonce.domain.engine.workers import Pulse, Rest
+from sendonce.domain.mailouts.mailouts import PageEvent
 from sendonce.errors import Unavailable
-from sendonce.flows.explain_progress import explain_progress
+from sendonce.flows.mailouts.explain_progress import explain_progress
 from tests.adapters.notion_stage import SEEDS, NotionStage
 from tests.conformance.stage import ACCEPTED, DOUBTED, LETTER, REFUSED, Stage
 

@@ -13,7 +13,7 @@ from sendonce.adapters.notion.answers import ReplyLost
 from sendonce.adapters.notion.names import CANCELLED
 from sendonce.adapters.notion.reports import ErrorRow, LetterCounts, NotionReports, rest_row
 from sendonce.adapters.notion.values import MOST_TEXT, clip
-from sendonce.domain.mailouts import MailoutStatus
+from sendonce.domain.mailouts.mailouts import MailoutStatus
 from sendonce.errors import NotFound, Refused, Unavailable
 from tests.adapters.notion_stage import SEEDS, NotionStage
 

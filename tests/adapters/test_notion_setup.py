@@ -12,7 +12,7 @@ from sendonce.adapters.notion.names import ERRORS, LETTERS
 from sendonce.adapters.notion.pages import read_letter
 from sendonce.adapters.notion.reports import ErrorRow, LetterCounts, NotionReports
 from sendonce.adapters.notion.setup import SetupReport, SetupWish, set_up
-from sendonce.domain.mailouts import MailoutStatus
+from sendonce.domain.mailouts.mailouts import MailoutStatus
 from sendonce.errors import BadInput, NotFound, Refused, Unavailable
 from tests.adapters.notion_stage import SEEDS, NotionStage
 

@@ -11,8 +11,8 @@ import pytest
 import sqlalchemy as sa
 
 from sendonce.adapters.stores.sql.store import SqlStore, open_store
-from sendonce.domain.doubts import Doubt
-from sendonce.domain.jobs import ClaimRequest
+from sendonce.domain.engine.doubts import Doubt
+from sendonce.domain.engine.jobs import ClaimRequest
 from tests.conformance.stage import NOBODY, Stage, worker_record
 
 # They hold the jobs of one state, and those are few: two groups, some doubts, the rest of a mailout.

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from sendonce.adapters.stores.sql.peppers import pepper_for_rotation
 from sendonce.adapters.stores.sql.store import SqlStore, open_store
-from sendonce.domain.jobs import ClaimedJob, ClaimRequest
+from sendonce.domain.engine.jobs import ClaimedJob, ClaimRequest
 from tests.conformance.stage import Stage, event_of
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from sendonce.adapters.stores.sql import open_store
 from sendonce.adapters.stores.sql.store import SqlStore
-from sendonce.domain.mailouts import MailoutStatus
+from sendonce.domain.mailouts.mailouts import MailoutStatus
 from tests.conformance.stage import Stage
 
 

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from sendonce.adapters.stores.memory import MemoryStore
-from sendonce.domain.checks import Check, stop
-from sendonce.domain.letters import Letter, MessageSettings
-from sendonce.domain.mailouts import FetchedLetter, Mailout, MailoutStatus
-from sendonce.domain.subscribers import DEFAULT_TENANT
-from sendonce.flows.check_sender import Recipients
-from sendonce.flows.prepare_mailouts import Preparer
-from sendonce.flows.start_mailout import StartOrder, page_mailout, start_mailout
+from sendonce.domain.engine.checks import Check, stop
+from sendonce.domain.engine.letters import Letter, MessageSettings
+from sendonce.domain.mailouts.mailouts import FetchedLetter, Mailout, MailoutStatus
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
+from sendonce.flows.engine.check_sender import Recipients
+from sendonce.flows.mailouts.prepare_mailouts import Preparer
+from sendonce.flows.mailouts.start_mailout import StartOrder, page_mailout, start_mailout
 from sendonce.settings import load_settings
-from sendonce.wiring_sender_check import ProviderCheck
+from sendonce.wiring.sender_check import ProviderCheck
 from tests.adapters.doctor_stage import (
     ACCOUNT,
     DESTINATIONS,

@@ -15,7 +15,7 @@ import uvloop
 from sendonce.adapters.aws import http1
 from sendonce.adapters.aws.credentials import StaticCredentials
 from sendonce.adapters.transports.ses import SesSettings, SesTransport
-from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Refused
+from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Refused
 from sendonce.errors import BadInput
 from tests.adapters.http_server import ScriptedServer, Step, accepted
 from tests.adapters.ses_tray import KEYS, Tray, carry_by_script, raw_answer, ses_error, ses_transport

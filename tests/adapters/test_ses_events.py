@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sendonce.adapters.events.ses_events import parse_ses_event
-from sendonce.domain.events import BounceType, DeliveryEvent, EventKind
+from sendonce.domain.engine.events import BounceType, DeliveryEvent, EventKind
 from sendonce.errors import BadInput
 
 MAIL = {

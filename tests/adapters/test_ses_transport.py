@@ -10,8 +10,8 @@ import pytest
 
 from sendonce.adapters.aws.credentials import Credentials
 from sendonce.adapters.aws.sigv4 import sign
-from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
-from sendonce.domain.parcels import Quota
+from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
+from sendonce.domain.engine.parcels import Quota
 from sendonce.errors import BadInput, Unavailable
 from tests.adapters.http_server import ScriptedServer, Step, accepted, answer
 from tests.adapters.ses_tray import CLAIMED, KEYS, Tray, carry_by_script, raw_answer, ses_error, ses_transport

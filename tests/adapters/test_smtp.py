@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
-from sendonce.domain.parcels import Parcel
+from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
+from sendonce.domain.engine.parcels import Parcel
 from tests.adapters.smtp_server import (
     Answer,
     Do,

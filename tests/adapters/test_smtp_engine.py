@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from sendonce.adapters.transports import smtp_replies
-from sendonce.domain.jobs import JobState
+from sendonce.domain.engine.jobs import JobState
 from tests.adapters.smtp_server import Answer, Do, SmtpServer, transport_to
 from tests.unit.test_send import Scene
 

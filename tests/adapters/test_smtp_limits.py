@@ -10,8 +10,8 @@ import pytest
 
 from sendonce.adapters.transports import smtp_limits
 from sendonce.adapters.transports.smtp_limits import Habits, Slots
-from sendonce.domain.outcomes import Accepted, Deferred, Outcome
-from sendonce.domain.parcels import Parcel
+from sendonce.domain.engine.outcomes import Accepted, Deferred, Outcome
+from sendonce.domain.engine.parcels import Parcel
 from tests.adapters.smtp_server import Answer, Do, ListFeed, Run, SmtpServer, both_loops, carry, letter
 
 

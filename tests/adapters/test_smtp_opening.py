@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from sendonce.adapters.transports import smtp
 from sendonce.adapters.transports.smtp import SmtpSettings
 from sendonce.adapters.transports.smtp_replies import GarbledReply, Reply, ReplyReader, tidy
-from sendonce.domain.outcomes import Accepted, Deferred, Outcome
-from sendonce.domain.parcels import Parcel
+from sendonce.domain.engine.outcomes import Accepted, Deferred, Outcome
+from sendonce.domain.engine.parcels import Parcel
 from sendonce.errors import BadSetting
 from tests.adapters.smtp_server import (
     Answer,

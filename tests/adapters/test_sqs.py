@@ -25,16 +25,16 @@ from sendonce.adapters.events.sns import SnsMessage, SnsVerifier
 from sendonce.adapters.events.sqs import SnsEnvelopes, SqsQueue, SqsSettings
 from sendonce.adapters.metrics import Metrics, NullMetrics
 from sendonce.adapters.stores.memory import MemoryStore
-from sendonce.domain.checks import Verdict
-from sendonce.domain.event_route import Coverage
-from sendonce.domain.events import DeliveryEvent, EventVerdict
-from sendonce.domain.jobs import JobState
+from sendonce.domain.engine.checks import Verdict
+from sendonce.domain.engine.event_route import Coverage
+from sendonce.domain.engine.events import DeliveryEvent, EventVerdict
+from sendonce.domain.engine.jobs import JobState
 from sendonce.errors import BadInput, Unavailable
-from sendonce.flows.listen import Listener
-from sendonce.flows.pull_events import EventPuller
-from sendonce.ports import Events
+from sendonce.flows.engine.listen import Listener
+from sendonce.flows.engine.pull_events import EventPuller
+from sendonce.ports.engine import Events
 from sendonce.settings import load_settings
-from sendonce.wiring_events import make_event_puller
+from sendonce.wiring.events import make_event_puller
 from tests.adapters.doctor_stage import ask
 from tests.adapters.sqs_server import ACCESS_KEY, SECRET_KEY, SqsServer
 from tests.conformance.stage import Stage

@@ -15,17 +15,18 @@ from hypothesis import strategies as st
 from sendonce.adapters.csv_cells import harmless, unguarded
 from sendonce.adapters.sources.state_columns import StateRules
 from sendonce.adapters.sources.subscribers_csv import read_subscribers
-from sendonce.domain.addresses import parse_address, suppression_key
-from sendonce.domain.people_columns import (
+from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.people.people_columns import (
     ReadChunk,
     attributes_text,
     attributes_texts,
     plain_addresses,
     suppression_keys,
 )
-from sendonce.domain.subscribers import BadRow
-from sendonce.domain.suppressions import SuppressionReason
-from sendonce.domain.told_states import Told
+from sendonce.domain.people.subscribers import BadRow
+from sendonce.domain.people.suppression_keys import suppression_key
+from sendonce.domain.people.suppressions import SuppressionReason
+from sendonce.domain.people.told_states import Told
 from sendonce.errors import BadInput
 
 R = SuppressionReason

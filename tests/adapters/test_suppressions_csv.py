@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sendonce.adapters.sources.suppressions_csv import FoundOptOut, read_suppressions
-from sendonce.domain.suppressions import SuppressionReason
+from sendonce.domain.people.suppressions import SuppressionReason
 from sendonce.errors import BadInput
 
 R = SuppressionReason

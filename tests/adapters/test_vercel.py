@@ -19,10 +19,10 @@ import pytest
 
 from sendonce.adapters.stores.sql import open_store
 from sendonce.adapters.stores.sql.store import SqlStore
-from sendonce.domain.doubts import Standing
+from sendonce.domain.engine.doubts import Standing
 from sendonce.entrypoints.vercel import LONGEST_TICK, fit_for_vercel
 from sendonce.errors import BadSetting
-from sendonce.flows.resolve_doubts import weigh_doubts
+from sendonce.flows.engine.resolve_doubts import weigh_doubts
 from sendonce.settings import Settings, load_settings
 from tests.adapters.sandbox_stage import Sandbox
 from tests.conformance.stage import Stage

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from sendonce.adapters.wire_journal import SLOT, StateDirectory, WireLog, WorkerFile, boot_id
-from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
-from sendonce.domain.workers import WorkerRecord
+from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
+from sendonce.domain.engine.workers import WorkerRecord
 from sendonce.errors import Refused as RefusedByRule
-from sendonce.ports import Wired
+from sendonce.ports.engine import Wired
 
 LEDGER = "ledger-1"
 # A worker in a process of its own: it enlists, journals one letter, says so, and waits for its end.

@@ -26,7 +26,7 @@ import sqlalchemy as sa
 
 from sendonce.adapters.stores.sql.store import open_store
 from sendonce.adapters.wire_journal import StateDirectory
-from sendonce.flows.bury import bury_the_dead
+from sendonce.flows.engine.bury import bury_the_dead
 from tests.crash.failing_sync import FailingDisk
 from tests.crash.judge import judge_world
 from tests.crash.world import CONNECTIONS, PROGRAM, Process, World, free_port, opened, until

@@ -25,8 +25,8 @@ from sendonce.adapters.stores.schema import (
     workers,
 )
 from sendonce.adapters.stores.sql.store import SqlStore
-from sendonce.domain.jobs import JobState
-from sendonce.ports import Store
+from sendonce.domain.engine.jobs import JobState
+from sendonce.ports.store import Store
 
 
 def reports(store: Store) -> list[tuple[str, str]]:

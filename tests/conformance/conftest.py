@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sendonce.ports import Store
+from sendonce.ports.store import Store
 from tests.conformance.stage import Stage
 
 

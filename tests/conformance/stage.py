@@ -8,15 +8,15 @@ from itertools import count
 from typing import Any
 from uuid import uuid4
 
-from sendonce.domain.addresses import Address, parse_address
-from sendonce.domain.events import BounceType, DeliveryEvent, EventKind, EventVerdict
-from sendonce.domain.jobs import ClaimedJob, ClaimRequest, Job, JobState, Settlement, Turn
-from sendonce.domain.letters import Letter
-from sendonce.domain.mailouts import Mailout, NewMailout
-from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
-from sendonce.domain.subscribers import DEFAULT_TENANT, NewSubscriber, Subscriber
-from sendonce.domain.workers import WorkerRecord
-from sendonce.ports import Store
+from sendonce.domain.engine.addresses import Address, parse_address
+from sendonce.domain.engine.events import BounceType, DeliveryEvent, EventKind, EventVerdict
+from sendonce.domain.engine.jobs import ClaimedJob, ClaimRequest, Job, JobState, Settlement, Turn
+from sendonce.domain.engine.letters import Letter
+from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
+from sendonce.domain.engine.workers import WorkerRecord
+from sendonce.domain.mailouts.mailouts import Mailout, NewMailout
+from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber, Subscriber
+from sendonce.ports.store import Store
 
 LETTER = Letter("Hello", "soon", "<p>Hello</p>", "Hello")
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)

@@ -8,12 +8,12 @@ from uuid import uuid4
 
 import pytest
 
-from sendonce.domain.doubts import Standing
-from sendonce.domain.events import EventKind
-from sendonce.domain.jobs import ClaimedJob, Job, JobState
-from sendonce.domain.outcomes import Accepted, Deferred, Outcome
-from sendonce.flows.resolve_doubts import DoubtPolicy, DoubtResolver, weigh_doubts
-from sendonce.ports import Store
+from sendonce.domain.engine.doubts import Standing
+from sendonce.domain.engine.events import EventKind
+from sendonce.domain.engine.jobs import ClaimedJob, Job, JobState
+from sendonce.domain.engine.outcomes import Accepted, Deferred, Outcome
+from sendonce.flows.engine.resolve_doubts import DoubtPolicy, DoubtResolver, weigh_doubts
+from sendonce.ports.store import Store
 from tests.conformance.backdoor import go_on_listening, pass_time
 from tests.conformance.stage import ACCEPTED, DOUBTED, Stage, event_of
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from sendonce.errors import Refused
-from sendonce.flows.check_account import BY_HAND, WINDOW, check_account
+from sendonce.flows.engine.check_account import BY_HAND, WINDOW, check_account
 from tests.conformance.backdoor import grow_old
 from tests.conformance.stage import ACCEPTED, DEFERRED, DOUBTED, Stage
 

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from sendonce.domain.ids import is_prefix
-from sendonce.domain.mailouts import MailoutStatus, NewMailout
-from sendonce.domain.subscribers import DEFAULT_TENANT
+from sendonce.domain.engine.ids import is_prefix
+from sendonce.domain.mailouts.mailouts import MailoutStatus, NewMailout
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import NotFound
 from tests.conformance.backdoor import audit
 from tests.conformance.stage import LETTER, NOBODY, Stage

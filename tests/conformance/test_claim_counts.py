@@ -6,10 +6,10 @@ from uuid import uuid4
 
 import pytest
 
-from sendonce.domain.jobs import ClaimRequest, JobState, Settlement
-from sendonce.domain.workers import ClaimCount
+from sendonce.domain.engine.jobs import ClaimRequest, JobState, Settlement
+from sendonce.domain.engine.workers import ClaimCount
 from sendonce.errors import LedgerRolledBack, WorkerBuried
-from sendonce.flows.check_ledger import check_ledger
+from sendonce.flows.engine.check_ledger import check_ledger
 from tests.conformance.backdoor import forget_attempts
 from tests.conformance.stage import ACCEPTED, DEFERRED, NOBODY, Stage
 

@@ -8,10 +8,10 @@ from uuid import uuid4
 
 import pytest
 
-from sendonce.domain.addresses import parse_address
-from sendonce.domain.jobs import ClaimedJob, ClaimRequest, JobState, Settlement
-from sendonce.domain.subscribers import DEFAULT_TENANT, NewSubscriber
-from sendonce.domain.suppressions import EVERYBODY, SuppressionReason
+from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.engine.jobs import ClaimedJob, ClaimRequest, JobState, Settlement
+from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber
+from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
 from tests.conformance.stage import ACCEPTED, DEFERRED, NOBODY, Stage, address
 
 

@@ -8,12 +8,12 @@ from threading import Barrier, Lock
 from typing import Any
 from uuid import uuid4
 
-from sendonce.domain.events import DeliveryEvent, EventKind, EventVerdict
-from sendonce.domain.jobs import ClaimRequest, JobState, Settlement
-from sendonce.domain.mailouts import MailoutStatus, Phase
-from sendonce.domain.outcomes import Accepted
-from sendonce.domain.subscribers import DEFAULT_TENANT
-from sendonce.domain.suppressions import SuppressionReason
+from sendonce.domain.engine.events import DeliveryEvent, EventKind, EventVerdict
+from sendonce.domain.engine.jobs import ClaimRequest, JobState, Settlement
+from sendonce.domain.engine.outcomes import Accepted
+from sendonce.domain.mailouts.mailouts import MailoutStatus, Phase
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
+from sendonce.domain.people.suppressions import SuppressionReason
 from tests.conformance.backdoor import reports
 from tests.conformance.stage import ACCEPTED, DEFERRED, DOUBTED, Stage, address, event_of, people
 

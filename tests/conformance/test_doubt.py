@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sendonce.domain.jobs import JobState
-from sendonce.domain.mailouts import MailoutStatus
+from sendonce.domain.engine.jobs import JobState
+from sendonce.domain.mailouts.mailouts import MailoutStatus
 from tests.conformance.backdoor import audit, ended_attempts, pass_time
 from tests.conformance.stage import ACCEPTED, DEFERRED, DOUBTED, REFUSED, Stage
 

@@ -11,10 +11,10 @@ from uuid import uuid4
 
 import pytest
 
-from sendonce.domain.events import BounceType, DeliveryEvent, EventKind, EventVerdict, UnreadableEvent
-from sendonce.domain.jobs import ClaimedJob, JobState
-from sendonce.domain.subscribers import DEFAULT_TENANT, NewSubscriber, SubscriberStatus
-from sendonce.domain.suppressions import SuppressionReason
+from sendonce.domain.engine.events import BounceType, DeliveryEvent, EventKind, EventVerdict, UnreadableEvent
+from sendonce.domain.engine.jobs import ClaimedJob, JobState
+from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber, SubscriberStatus
+from sendonce.domain.people.suppressions import SuppressionReason
 from tests.conformance.backdoor import make_tenant, pass_time
 from tests.conformance.stage import (
     ACCEPTED,

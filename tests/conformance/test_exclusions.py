@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from sendonce.domain.addresses import parse_address
-from sendonce.domain.jobs import JobState
-from sendonce.domain.mailouts import MailoutStatus
-from sendonce.domain.subscribers import DEFAULT_TENANT, NewSubscriber
+from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.engine.jobs import JobState
+from sendonce.domain.mailouts.mailouts import MailoutStatus
+from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber
 from sendonce.errors import NotFound, Refused
-from sendonce.flows.start_mailout import StartOrder, StartReport, start_mailout
+from sendonce.flows.mailouts.start_mailout import StartOrder, StartReport, start_mailout
 from tests.conformance.stage import ACCEPTED, DEFERRED, DOUBTED, REFUSED, Stage, address
 from tests.conformance.test_timed_starts import SETTINGS
 

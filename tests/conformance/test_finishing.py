@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from sendonce.domain.jobs import JobState
-from sendonce.domain.mailouts import MailoutStatus, Phase
-from sendonce.domain.outcomes import Outcome
-from sendonce.flows.steward import Steward
+from sendonce.domain.engine.jobs import JobState
+from sendonce.domain.engine.outcomes import Outcome
+from sendonce.domain.mailouts.mailouts import MailoutStatus, Phase
+from sendonce.flows.mailouts.steward import Steward
 from tests.conformance.backdoor import audit, put_off, reports
 from tests.conformance.stage import ACCEPTED, DEFERRED, REFUSED, THROTTLED, Stage
 

@@ -7,14 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sendonce.domain.addresses import parse_address, suppression_key
-from sendonce.domain.jobs import JobState
-from sendonce.domain.people_columns import suppression_keys
-from sendonce.domain.peppers import rekeyed
-from sendonce.domain.privacy import erased_name, is_erased, rekeyed_name
-from sendonce.domain.subscribers import DEFAULT_TENANT, NewSubscriber, SubscriberStatus
-from sendonce.domain.suppressions import SuppressionReason
-from sendonce.flows.unsubscribe import unsubscribe
+from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.engine.jobs import JobState
+from sendonce.domain.people.people_columns import suppression_keys
+from sendonce.domain.people.peppers import rekeyed
+from sendonce.domain.people.privacy import erased_name, is_erased, rekeyed_name
+from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber, SubscriberStatus
+from sendonce.domain.people.suppression_keys import suppression_key
+from sendonce.domain.people.suppressions import SuppressionReason
+from sendonce.flows.mailouts.unsubscribe import unsubscribe
 from tests.conformance.stage import ACCEPTED, Stage, event_of
 from tests.conformance.test_privacy import JANE, erase, everything, letter_to_jane, subscribe
 

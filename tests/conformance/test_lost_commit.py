@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 
 from sendonce.adapters.stores.sql.store import SqlStore, open_store
-from sendonce.domain.jobs import ClaimRequest, JobState, Settlement
+from sendonce.domain.engine.jobs import ClaimRequest, JobState, Settlement
 from sendonce.errors import Refused, StoreLost
 from tests.conformance.commit_cutter import CommitCutter
 from tests.conformance.stage import ACCEPTED, DEFERRED, Stage

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from sendonce.domain.events import EventKind
-from sendonce.domain.jobs import JobState
-from sendonce.domain.mailouts import MailoutStatus, PageEvent, Phase
-from sendonce.domain.subscribers import DEFAULT_TENANT, NewSubscriber
+from sendonce.domain.engine.events import EventKind
+from sendonce.domain.engine.jobs import JobState
+from sendonce.domain.mailouts.mailouts import MailoutStatus, PageEvent, Phase
+from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber
 from tests.conformance.stage import ACCEPTED, DOUBTED, LETTER, NOBODY, REFUSED, Stage, address
 
 

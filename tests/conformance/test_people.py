@@ -7,17 +7,17 @@ from itertools import permutations
 
 import pytest
 
-from sendonce.domain.addresses import parse_address
-from sendonce.domain.events import EventKind
-from sendonce.domain.people_columns import PeopleColumns
-from sendonce.domain.subscribers import (
+from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.engine.events import EventKind
+from sendonce.domain.people.people_columns import PeopleColumns
+from sendonce.domain.people.subscribers import (
     DEFAULT_TENANT,
     Addition,
     ImportCounts,
     NewSubscriber,
     SubscriberStatus,
 )
-from sendonce.domain.suppressions import EVERYBODY, NewSuppression, SuppressionReason
+from sendonce.domain.people.suppressions import EVERYBODY, NewSuppression, SuppressionReason
 from tests.conformance.backdoor import audit, pass_time
 from tests.conformance.stage import ACCEPTED, Stage, address, people
 

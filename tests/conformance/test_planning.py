@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sendonce.domain.jobs import JobState
-from sendonce.domain.mailouts import MailoutStatus, Phase
-from sendonce.domain.suppressions import EVERYBODY, SuppressionReason
+from sendonce.domain.engine.jobs import JobState
+from sendonce.domain.mailouts.mailouts import MailoutStatus, Phase
+from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
 from tests.conformance.backdoor import pass_time
 from tests.conformance.stage import LETTER, Stage, address
 

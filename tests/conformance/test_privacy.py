@@ -12,16 +12,16 @@ from sendonce.adapters.stores.memory import MemoryStore
 from sendonce.adapters.stores.schema import metadata
 from sendonce.adapters.stores.sql.rows import insert_outbox
 from sendonce.adapters.stores.sql.store import SqlStore
-from sendonce.domain.addresses import Address, parse_address
-from sendonce.domain.events import EventKind, UnreadableEvent
-from sendonce.domain.jobs import Job, JobState
-from sendonce.domain.outcomes import Deferred, Refused
-from sendonce.domain.privacy import Erasure, Scrubber, is_erased
-from sendonce.domain.subscribers import DEFAULT_TENANT, NewSubscriber, SubscriberStatus
-from sendonce.domain.suppressions import EVERYBODY, SuppressionReason
-from sendonce.flows.show_person import show_person
-from sendonce.flows.unsubscribe import look_up, undo_unsubscribe, unsubscribe
-from sendonce.ports import Store
+from sendonce.domain.engine.addresses import Address, parse_address
+from sendonce.domain.engine.events import EventKind, UnreadableEvent
+from sendonce.domain.engine.jobs import Job, JobState
+from sendonce.domain.engine.outcomes import Deferred, Refused
+from sendonce.domain.people.privacy import Erasure, Scrubber, is_erased
+from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber, SubscriberStatus
+from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
+from sendonce.flows.mailouts.show_person import show_person
+from sendonce.flows.mailouts.unsubscribe import look_up, undo_unsubscribe, unsubscribe
+from sendonce.ports.store import Store
 from tests.conformance.backdoor import audit
 from tests.conformance.stage import ACCEPTED, Stage, event_of
 
@@ -216,7 +216,7 @@ def test_erasing_somebody_unknown_only_suppresses(stage: Stage) -> None:
 
 def test_a_test_letter_forgets_its_audience(stage: Stage) -> None:
     """An address among TEST_EMAILS is personal data too."""
-    from sendonce.domain.mailouts import NewMailout
+    from sendonce.domain.mailouts.mailouts import NewMailout
     from tests.conformance.stage import LETTER
 
     stage.store.mailouts.create(

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sendonce.domain.progress import Cause, Progress
-from sendonce.domain.senders import HoldOrder
-from sendonce.domain.workers import SILENT_AFTER, Pulse, Rest
-from sendonce.flows.explain_progress import explain_progress
+from sendonce.domain.engine.senders import HoldOrder
+from sendonce.domain.engine.workers import SILENT_AFTER, Pulse, Rest
+from sendonce.domain.mailouts.progress import Cause, Progress
+from sendonce.flows.mailouts.explain_progress import explain_progress
 from tests.conformance.backdoor import pass_time
 from tests.conformance.stage import ACCEPTED, DEFERRED, Stage
 

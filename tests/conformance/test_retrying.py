@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from sendonce.domain.events import EventVerdict
-from sendonce.domain.jobs import JobState
-from sendonce.domain.outcomes import Refused as RefusedLetter
+from sendonce.domain.engine.events import EventVerdict
+from sendonce.domain.engine.jobs import JobState
+from sendonce.domain.engine.outcomes import Refused as RefusedLetter
 from sendonce.errors import Refused
-from sendonce.flows import retry_jobs
-from sendonce.flows.retry_jobs import RetryOrder, RetryReport, retry_all, retry_named
+from sendonce.flows.mailouts import retry_jobs
+from sendonce.flows.mailouts.retry_jobs import RetryOrder, RetryReport, retry_all, retry_named
 from tests.conformance.backdoor import audit
 from tests.conformance.stage import ACCEPTED, DEFERRED, DOUBTED, Stage
 

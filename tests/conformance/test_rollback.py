@@ -7,14 +7,14 @@ from uuid import uuid4
 
 import pytest
 
-from sendonce.domain.events import EventKind, EventVerdict
-from sendonce.domain.jobs import JobState, Settlement
-from sendonce.domain.mailouts import RESTORED
-from sendonce.domain.outcomes import Accepted
-from sendonce.domain.workers import ClaimCount
+from sendonce.domain.engine.events import EventKind, EventVerdict
+from sendonce.domain.engine.jobs import JobState, Settlement
+from sendonce.domain.engine.outcomes import Accepted
+from sendonce.domain.engine.workers import ClaimCount
+from sendonce.domain.mailouts.mailouts import RESTORED
 from sendonce.errors import LedgerRolledBack
-from sendonce.flows.check_ledger import check_ledger
-from sendonce.flows.resolve_doubts import weigh_doubts
+from sendonce.flows.engine.check_ledger import check_ledger
+from sendonce.flows.engine.resolve_doubts import weigh_doubts
 from tests.conformance.backdoor import audit
 from tests.conformance.stage import ACCEPTED, DEFERRED, REFUSED, Stage
 

@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from uuid import uuid4
 
-from sendonce.domain.jobs import ClaimRequest, JobState, Turn
-from sendonce.domain.outcomes import Deferred
-from sendonce.domain.senders import PROBE_WITHIN, HoldOrder, SenderHold
-from sendonce.domain.workers import Pulse, Rest
+from sendonce.domain.engine.jobs import ClaimRequest, JobState, Turn
+from sendonce.domain.engine.outcomes import Deferred
+from sendonce.domain.engine.senders import PROBE_WITHIN, HoldOrder, SenderHold
+from sendonce.domain.engine.workers import Pulse, Rest
 from tests.conformance.stage import Stage
 
 KEY = "ses/eu-central-1/news@example.com"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sendonce.domain.events import EventKind
-from sendonce.domain.jobs import JobState, Settlement
-from sendonce.domain.outcomes import Accepted, Deferred, Outcome
+from sendonce.domain.engine.events import EventKind
+from sendonce.domain.engine.jobs import JobState, Settlement
+from sendonce.domain.engine.outcomes import Accepted, Deferred, Outcome
 from sendonce.errors import LedgerRolledBack
 from tests.conformance.backdoor import ended_attempts
 from tests.conformance.stage import ACCEPTED, DEFERRED, DOUBTED, NOBODY, REFUSED, THROTTLED, Stage

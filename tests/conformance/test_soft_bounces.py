@@ -12,12 +12,12 @@ import pytest
 
 from sendonce.adapters.stores.memory import MemoryStore
 from sendonce.adapters.stores.sql.store import open_store
-from sendonce.domain.events import BounceType, DeliveryEvent, EventKind
-from sendonce.domain.jobs import ClaimedJob
-from sendonce.domain.soft_bounces import SOFT_BOUNCE_LIMIT, SOFT_BOUNCE_NOTE, LetterFate, last_of_a_row
-from sendonce.domain.subscribers import DEFAULT_TENANT, SubscriberStatus
-from sendonce.domain.suppressions import SuppressionReason
-from sendonce.ports import Store
+from sendonce.domain.engine.events import BounceType, DeliveryEvent, EventKind
+from sendonce.domain.engine.jobs import ClaimedJob
+from sendonce.domain.people.soft_bounces import SOFT_BOUNCE_LIMIT, SOFT_BOUNCE_NOTE, LetterFate, last_of_a_row
+from sendonce.domain.people.subscribers import DEFAULT_TENANT, SubscriberStatus
+from sendonce.domain.people.suppressions import SuppressionReason
+from sendonce.ports.store import Store
 from tests.conformance.stage import Stage, address, event_of
 
 LIMIT = 3

@@ -19,13 +19,13 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from sendonce.domain.addresses import parse_address
-from sendonce.domain.events import EventVerdict
-from sendonce.domain.jobs import ClaimedJob, Job, JobState, Settlement
-from sendonce.domain.mailouts import MailoutStatus
-from sendonce.domain.outcomes import Accepted, Outcome
-from sendonce.domain.subscribers import DEFAULT_TENANT
-from sendonce.ports import Store
+from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.engine.events import EventVerdict
+from sendonce.domain.engine.jobs import ClaimedJob, Job, JobState, Settlement
+from sendonce.domain.engine.outcomes import Accepted, Outcome
+from sendonce.domain.mailouts.mailouts import MailoutStatus
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
+from sendonce.ports.store import Store
 from tests.conformance.backdoor import steady_clock
 from tests.conformance.stage import DEFERRED, DOUBTED, REFUSED, THROTTLED, Stage, event_of
 from tests.conftest import OpenStore

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from sendonce.domain.checks import Check, stop
-from sendonce.domain.letters import Letter, MessageSettings
-from sendonce.domain.mailouts import MailoutStatus, NewMailout
-from sendonce.domain.subscribers import DEFAULT_TENANT
+from sendonce.domain.engine.checks import Check, stop
+from sendonce.domain.engine.letters import Letter, MessageSettings
+from sendonce.domain.mailouts.mailouts import MailoutStatus, NewMailout
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import LedgerRolledBack, Overtaken, Refused
-from sendonce.flows.check_sender import Recipients
-from sendonce.flows.start_due import DueStarter
-from sendonce.flows.start_mailout import StartOrder, StartReport, start_mailout
+from sendonce.flows.engine.check_sender import Recipients
+from sendonce.flows.mailouts.start_due import DueStarter
+from sendonce.flows.mailouts.start_mailout import StartOrder, StartReport, start_mailout
 from tests.conformance.backdoor import pass_time
 from tests.conformance.stage import Stage
 

@@ -7,9 +7,9 @@ from uuid import uuid4
 
 import pytest
 
-from sendonce.domain.jobs import JobState
+from sendonce.domain.engine.jobs import JobState
 from sendonce.errors import Refused, WorkerBuried
-from sendonce.flows.miss_workers import RollCall
+from sendonce.flows.engine.miss_workers import RollCall
 from tests.conformance.backdoor import pass_time
 from tests.conformance.stage import ACCEPTED, NOBODY, Stage, worker_record
 

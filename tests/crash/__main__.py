@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from sendonce.domain.failpoints import NAMES
+from sendonce.domain.engine.failpoints import NAMES
 from tests.crash.databases import postgres_databases, sqlite_databases
 from tests.crash.faults import FAULTS, Fault
 from tests.crash.nursery import Nursery

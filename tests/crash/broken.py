@@ -21,11 +21,11 @@ from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.ledger import SqlLedger
 from sendonce.adapters.transports.ses import SesTransport
 from sendonce.adapters.wire_journal import StateDirectory, WireLog
-from sendonce.domain.jobs import ClaimedJob, ClaimRequest, Settlement, Turn
-from sendonce.domain.outcomes import Accepted, Deferred, InDoubt
-from sendonce.domain.workers import WorkerRecord
+from sendonce.domain.engine.jobs import ClaimedJob, ClaimRequest, Settlement, Turn
+from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt
+from sendonce.domain.engine.workers import WorkerRecord
 from sendonce.entrypoints.cli.app import main
-from sendonce.flows import check_ledger
+from sendonce.flows.engine import check_ledger
 
 JOBS = message_jobs.c
 LEASE = 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sendonce.domain.failpoints import NAMES
+from sendonce.domain.engine.failpoints import NAMES
 from tests.crash import scenes
 from tests.crash.failing_sync import failed_sync
 from tests.crash.failover import promoted_standby

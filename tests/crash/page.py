@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from sendonce.domain.failpoints import NAMES
+from sendonce.domain.engine.failpoints import NAMES
 from tests.crash.faults import FAULTS
 from tests.crash.results import Result, read
 from tests.crash.runs import Row

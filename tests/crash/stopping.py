@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import signal
 
-from sendonce import wiring
-from sendonce.domain import failpoints
+from sendonce.domain.engine import failpoints
 from sendonce.entrypoints.cli.app import main
 from sendonce.settings import Settings
+from sendonce.wiring import worker
 
 
 def arm_stop(settings: Settings) -> None:
@@ -17,5 +17,5 @@ def arm_stop(settings: Settings) -> None:
 
 
 if __name__ == "__main__":
-    wiring.arm_failpoint = arm_stop
+    worker.arm_failpoint = arm_stop
     main()

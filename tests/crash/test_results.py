@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from sendonce.domain.failpoints import NAMES
+from sendonce.domain.engine.failpoints import NAMES
 from tests.crash.faults import FAULTS
 from tests.crash.page import render, summed
 from tests.crash.results import Result, Run, append, read

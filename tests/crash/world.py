@@ -24,9 +24,9 @@ import sqlalchemy as sa
 
 from sendonce.adapters.sources.markdown import read_markdown
 from sendonce.adapters.stores.sql.store import open_store
-from sendonce.domain.addresses import parse_address
-from sendonce.domain.mailouts import NewMailout
-from sendonce.domain.subscribers import DEFAULT_TENANT, NewSubscriber
+from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.mailouts.mailouts import NewMailout
+from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber
 from tests.crash.nursery import Nursery
 
 ROOT = Path(__file__).parents[2]

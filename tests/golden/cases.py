@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from sendonce.adapters.sources.notion_blocks import convert_blocks
-from sendonce.domain.blocks import Block, files
-from sendonce.domain.rendering import Hosted, render
-from sendonce.domain.rendering.hosting import Hosting
-from sendonce.domain.rendering.html import HtmlBlocks
-from sendonce.domain.rendering.styles import Sheet
-from sendonce.domain.rendering.text import text_document
+from sendonce.domain.mailouts.blocks import Block, files
+from sendonce.domain.mailouts.rendering import Hosted, render
+from sendonce.domain.mailouts.rendering.hosting import Hosting
+from sendonce.domain.mailouts.rendering.html import HtmlBlocks
+from sendonce.domain.mailouts.rendering.styles import Sheet
+from sendonce.domain.mailouts.rendering.text import text_document
 from tests.golden.sample_letter import SAMPLE_SUBJECT, sample_blocks
 
 HERE = Path(__file__).parent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sendonce.adapters.sources.notion_blocks import convert_blocks
-from sendonce.domain.blocks import Block
+from sendonce.domain.mailouts.blocks import Block
 
 SAMPLE_SUBJECT = "Майские новости пекарни «Колос»"
 PICTURE = "https://example.com/bread.png"

@@ -15,7 +15,7 @@ import zlib
 from base64 import b64encode
 from pathlib import Path
 
-from sendonce.domain.rendering import Hosted, render
+from sendonce.domain.mailouts.rendering import Hosted, render
 from tests.golden.sample_letter import PICTURE, SAMPLE_SUBJECT, sample_blocks
 from tests.golden.support import built_html
 

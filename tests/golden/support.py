@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 
-from sendonce.domain.letters import Letter, MessageSettings
-from sendonce.domain.message import compile_letter
-from sendonce.domain.rendering import render
+from sendonce.domain.engine.letters import Letter, MessageSettings
+from sendonce.domain.engine.message import compile_letter
+from sendonce.domain.mailouts.rendering import render
 from tests.golden.cases import BLOCKS, copies
 from tests.golden.sample_letter import SAMPLE_SUBJECT, sample_blocks
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sendonce.domain import addresses
-from sendonce.domain.addresses import Address, parse_address, suppression_fold, suppression_key
+from sendonce.domain.engine import addresses
+from sendonce.domain.engine.addresses import Address, parse_address
+from sendonce.domain.people.suppression_keys import suppression_fold, suppression_key
 from sendonce.errors import BadInput
 
 ISEMAIL = Path(__file__).parents[3] / "shared" / "corpora" / "isemail.xml"

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sendonce.adapters.stores.memory import MemoryStore
-from sendonce.domain.clocks import TOLERANCE, ClockGuard
+from sendonce.domain.engine.clocks import TOLERANCE, ClockGuard
 from sendonce.errors import Unavailable
-from sendonce.flows.keep_time import TimeKeeper
+from sendonce.flows.engine.keep_time import TimeKeeper
 
 HOUR = timedelta(hours=1)
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from dotenv import dotenv_values
 
-from sendonce import settings_docs
 from sendonce.settings import DECLARED, load_settings
+from sendonce.settings import docs as settings_docs
 
 ROOT = Path(__file__).parents[2]
-REWRITE = "run: .venv/bin/python -m sendonce.settings_docs"
+REWRITE = "run: .venv/bin/python -m sendonce.settings.docs"
 ENV_EXAMPLE = (ROOT / ".env.example").read_text(encoding="utf-8")
 
 # The names that other programs and older setups rely on.
@@ -95,4 +95,4 @@ def test_only_settings_reads_the_environment() -> None:
     readers = [
         file for file in product.rglob("*.py") if _touches_environment(file.read_text(encoding="utf-8"))
     ]
-    assert [str(file.relative_to(product)) for file in readers] == ["settings.py"]
+    assert [str(file.relative_to(product)) for file in readers] == ["settings/loading.py"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sendonce.domain.event_route import LONGEST_SILENCE, Coverage, Listening, Receiver
+from sendonce.domain.engine.event_route import LONGEST_SILENCE, Coverage, Listening, Receiver
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 WHOLE, SO_FAR, BROKEN = Coverage.WHOLE, Coverage.SO_FAR, Coverage.BROKEN

@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from sendonce.domain.jobs import JobState
-from sendonce.domain.outcomes import Accepted, Deferred, Outcome, Refused
-from sendonce.domain.parcels import Parcel
-from sendonce.domain.senders import RUN_THAT_HOLDS, HoldOrder
+from sendonce.domain.engine.jobs import JobState
+from sendonce.domain.engine.outcomes import Accepted, Deferred, Outcome, Refused
+from sendonce.domain.engine.parcels import Parcel
+from sendonce.domain.engine.senders import RUN_THAT_HOLDS, HoldOrder
 from tests.unit.test_send import Provider, Scene
 
 KEY = "ses/eu-central-1/a@b.c"

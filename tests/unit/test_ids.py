@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sendonce.domain.ids import time_ordered_id, time_ordered_ids
+from sendonce.domain.engine.ids import time_ordered_id, time_ordered_ids
 from sendonce.entrypoints.cli.output import short_ids
 
 NOW_MS = 1_763_000_000_000

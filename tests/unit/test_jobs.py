@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from sendonce.domain.jobs import MOVES, Books, JobState, Move, after, weigh_evidence
+from sendonce.domain.engine.jobs import MOVES, Books, JobState, Move, after, weigh_evidence
 
 S = JobState
 

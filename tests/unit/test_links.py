@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sendonce.domain.links import link_url, picture_url
-from sendonce.domain.message import compile_letter
-from sendonce.domain.templates import Template, Variable, url_encoded
+from sendonce.domain.engine.message import compile_letter
+from sendonce.domain.engine.templates import Template, Variable, url_encoded
+from sendonce.domain.mailouts.links import link_url, picture_url
 from sendonce.errors import BadInput
 from tests.unit.test_message import DATE, JOB, LETTER, SETTINGS
 

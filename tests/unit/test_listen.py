@@ -9,7 +9,7 @@ import pytest
 
 from sendonce.adapters.stores.memory import MemoryStore
 from sendonce.errors import Unavailable
-from sendonce.flows.listen import Listener
+from sendonce.flows.engine.listen import Listener
 
 TOPIC = "arn:aws:sns:eu-central-1:123456789012:ses-events"
 

@@ -19,9 +19,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sendonce.domain.letters import Letter, MessageSettings, unsubscribe_url
-from sendonce.domain.message import compile_letter
-from sendonce.domain.tokens import read_token
+from sendonce.domain.engine.letters import Letter, MessageSettings, unsubscribe_url
+from sendonce.domain.engine.message import compile_letter
+from sendonce.domain.engine.tokens import read_token
 from sendonce.errors import BadInput
 
 BLNS = Path(__file__).parents[3] / "shared" / "corpora" / "blns.json"

@@ -13,8 +13,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from sendonce.adapters.metrics import Metrics, NullMetrics, serve_metrics
-from sendonce.domain.events import EventKind, EventVerdict
-from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
+from sendonce.domain.engine.events import EventKind, EventVerdict
+from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
 from sendonce.errors import BadSetting
 
 TOKEN = "a-bearer-token"

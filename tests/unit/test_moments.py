@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sendonce.domain.moments import read_moment, shown_moment
+from sendonce.domain.engine.moments import read_moment, shown_moment
 from sendonce.errors import BadInput
 
 BERLIN = ZoneInfo("Europe/Berlin")

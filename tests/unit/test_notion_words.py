@@ -27,15 +27,15 @@ from sendonce.adapters.notion.words import (
 )
 from sendonce.adapters.sources.notion_blocks import _SKIPPED, convert_blocks
 from sendonce.adapters.stores.memory import MemoryStore
-from sendonce.domain.checks import Check
-from sendonce.domain.letters import Letter, MessageSettings, language_of
-from sendonce.domain.mailouts import RESTORED, FetchedLetter, MailoutStatus
-from sendonce.domain.progress import Cause, Standstill
-from sendonce.domain.subscribers import DEFAULT_TENANT
+from sendonce.domain.engine.checks import Check
+from sendonce.domain.engine.letters import Letter, MessageSettings, language_of
+from sendonce.domain.mailouts.mailouts import RESTORED, FetchedLetter, MailoutStatus
+from sendonce.domain.mailouts.progress import Cause, Standstill
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import SendonceError
-from sendonce.flows import obey_page, prepare_mailouts
-from sendonce.flows.check_sender import refuse_if_refused
-from sendonce.flows.preflight import EMAIL_ADVICE, _advice, check_letter, count_audience
+from sendonce.flows.engine.check_sender import refuse_if_refused
+from sendonce.flows.mailouts import obey_page, prepare_mailouts
+from sendonce.flows.mailouts.preflight import EMAIL_ADVICE, _advice, check_letter, count_audience
 
 SETTINGS = MessageSettings("a@example.com", None, None, "Riga", "http://x.example", "example.com", b"s")
 TABLE = Table("t", "d", "Письма", {"status": ColumnFound("Статус", "status")}, {}, {})

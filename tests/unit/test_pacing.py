@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sendonce.domain.pacing import (
+from sendonce.domain.engine.pacing import (
     PERMIT_GRACE,
     PERMIT_LEASE,
     PERMIT_TRUST,

@@ -10,7 +10,7 @@ import pytest
 
 from sendonce.adapters.sources.html import read_html
 from sendonce.adapters.sources.markdown import read_markdown
-from sendonce.domain.letters import Letter
+from sendonce.domain.engine.letters import Letter
 from sendonce.errors import BadInput
 
 HOSTILE: dict[str, tuple[Callable[[str], Letter], str, str]] = {

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from sendonce.domain.blocks import (
+from sendonce.domain.engine.message import compile_letter
+from sendonce.domain.mailouts.blocks import (
     Button,
     Callout,
     Code,
@@ -29,9 +30,8 @@ from sendonce.domain.blocks import (
     Table,
     whole_variables,
 )
-from sendonce.domain.message import compile_letter
-from sendonce.domain.rendering import GMAIL_CUTS_AT, Hosted, compose, render
-from sendonce.domain.rendering.styles import BUTTON, ROLES
+from sendonce.domain.mailouts.rendering import GMAIL_CUTS_AT, Hosted, compose, render
+from sendonce.domain.mailouts.rendering.styles import BUTTON, ROLES
 from tests.golden.sample_letter import SAMPLE_SUBJECT, sample_blocks
 from tests.unit.test_message import DATE, JOB, SETTINGS
 

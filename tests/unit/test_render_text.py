@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sendonce.domain.blocks import (
+from sendonce.domain.engine.letters import Letter, MessageSettings
+from sendonce.domain.engine.message import compile_letter
+from sendonce.domain.mailouts.blocks import (
     Button,
     Heading,
     Image,
@@ -20,9 +22,7 @@ from sendonce.domain.blocks import (
     Span,
     Toggle,
 )
-from sendonce.domain.letters import Letter, MessageSettings
-from sendonce.domain.message import compile_letter
-from sendonce.domain.rendering import render
+from sendonce.domain.mailouts.rendering import render
 
 JOB = "0198c5a1-7b1e-7cc3-9d50-0242ac120002"
 DATE = datetime(2026, 3, 4, tzinfo=UTC)

@@ -10,7 +10,7 @@ import socket
 import pytest
 
 from sendonce.errors import LedgerRolledBack, Unavailable
-from sendonce.flows.repeat import repeat
+from sendonce.flows.engine.repeat import repeat
 
 
 class Duty:

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from sendonce.domain.outcomes import Deferred
-from sendonce.domain.retries import RetryPolicy
+from sendonce.domain.engine.outcomes import Deferred
+from sendonce.domain.engine.retries import RetryPolicy
 
 POLICY = RetryPolicy(max_tries=6, base=60.0, ceiling=600.0)
 PLAIN = Deferred("451", "later")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sendonce.domain.secret_strength import weakness
+from sendonce.domain.engine.secret_strength import weakness
 
 ROOT = Path(__file__).parents[2]
 

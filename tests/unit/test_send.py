@@ -13,18 +13,18 @@ import pytest
 
 from sendonce.adapters.metrics import NullMetrics
 from sendonce.adapters.stores.memory import MemoryStore
-from sendonce.domain.jobs import ClaimedJob, ClaimRequest, Job, JobState, Settlement, Turn
-from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Outcome
-from sendonce.domain.pacing import Pacer, Unpaced, group_size
-from sendonce.domain.parcels import Parcel
-from sendonce.domain.retries import RetryPolicy
-from sendonce.domain.subscribers import DEFAULT_TENANT
-from sendonce.domain.suppressions import SuppressionReason
+from sendonce.domain.engine.jobs import ClaimedJob, ClaimRequest, Job, JobState, Settlement, Turn
+from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Outcome
+from sendonce.domain.engine.pacing import Pacer, Unpaced, group_size
+from sendonce.domain.engine.parcels import Parcel
+from sendonce.domain.engine.retries import RetryPolicy
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
+from sendonce.domain.people.suppressions import SuppressionReason
 from sendonce.errors import BadInput, LedgerRolledBack, StoreLost, Unavailable, WorkerBuried
-from sendonce.flows import send
-from sendonce.flows.hold_sender import Holding
-from sendonce.flows.send import STALE_AFTER, Sender, boot_time
-from sendonce.ports import Feed
+from sendonce.flows.engine import send
+from sendonce.flows.engine.hold_sender import Holding
+from sendonce.flows.engine.send import STALE_AFTER, Sender, boot_time
+from sendonce.ports.engine import Feed
 from tests.conformance.stage import Stage, address
 
 ANSWERED = Accepted("provider-1")

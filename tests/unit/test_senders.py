@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Refused
-from sendonce.domain.senders import (
+from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Refused
+from sendonce.domain.engine.senders import (
     LONGEST_HOLD,
     RUN_THAT_HOLDS,
     RefusalRun,

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sendonce.errors import BadSetting
-from sendonce.setting_kinds import mask_password
 from sendonce.settings import DECLARED, Settings, load_settings
+from sendonce.settings.kinds import mask_password
 
 
 def load(**environ: str) -> Settings:

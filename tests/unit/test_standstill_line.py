@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sendonce.domain.progress import Cause, Standstill
-from sendonce.entrypoints.cli.progress import standstill_line
+from sendonce.domain.mailouts.progress import Cause, Standstill
+from sendonce.entrypoints.cli.mailouts.progress import standstill_line
 
 AT = datetime(2026, 3, 4, 10, 12, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sendonce.domain.templates import Template, Variable
+from sendonce.domain.engine.templates import Template, Variable
 from sendonce.errors import BadInput
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sendonce.domain.tokens import read_token, sign_token
+from sendonce.domain.engine.tokens import read_token, sign_token
 from sendonce.errors import BadInput
 
 SECRET = b"a secret of decent length, forty bytes.."

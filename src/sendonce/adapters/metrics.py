@@ -18,9 +18,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from sendonce.domain.events import EventKind, EventVerdict
-from sendonce.domain.jobs import JobState
-from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
+from sendonce.domain.engine.events import EventKind, EventVerdict
+from sendonce.domain.engine.jobs import JobState
+from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
 from sendonce.errors import BadSetting
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import uuid
 from html import escape
 from pathlib import Path
 
-from sendonce.domain.previews import Preview
+from sendonce.domain.mailouts.previews import Preview
 from sendonce.errors import BadInput
 
 _STYLE = (

@@ -36,11 +36,11 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from zlib import crc32
 
-from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
-from sendonce.domain.workers import ClaimCount, WorkerRecord
+from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
+from sendonce.domain.engine.workers import ClaimCount, WorkerRecord
 from sendonce.errors import Refused as RefusedByRule
 from sendonce.errors import Unavailable
-from sendonce.ports import Wired
+from sendonce.ports.engine import Wired
 
 log = logging.getLogger(__name__)
 

@@ -31,7 +31,7 @@ from typing import Any, TextIO
 from urllib.parse import quote, quote_plus
 
 from sendonce.errors import BadSetting
-from sendonce.setting_kinds import MASK
+from sendonce.settings.kinds import MASK
 
 Event = MutableMapping[str, Any]
 

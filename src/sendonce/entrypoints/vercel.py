@@ -31,8 +31,8 @@ from sendonce.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from sendonce.adapters.stores.sql import SqlStore
-    from sendonce.flows.work import Worker
-    from sendonce.ports import Store
+    from sendonce.flows.engine.work import Worker
+    from sendonce.ports.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -81,10 +81,10 @@ async def tick(settings: Settings, store: Store, seconds: float) -> int:
 
     Each tick is a worker with a name of its own, because the ticks of two requests may overlap.
     """
-    from sendonce import wiring
     from sendonce.adapters.metrics import NullMetrics
+    from sendonce.wiring.worker import make_worker
 
-    worker = wiring.make_worker(settings, store, NullMetrics(), name=f"vercel-{uuid.uuid4()}")
+    worker = make_worker(settings, store, NullMetrics(), name=f"vercel-{uuid.uuid4()}")
     began = time.monotonic()
 
     async def over(worker: Worker) -> bool:
@@ -148,15 +148,15 @@ class VercelApp:
             return self._service
 
     def _open(self) -> ASGIApp:
-        from sendonce import wiring
         from sendonce.adapters.metrics import Metrics
         from sendonce.entrypoints.http import create_app
+        from sendonce.wiring.stores import open_store
 
         configure_logging(fmt="json")
         given = self._load()
         configure_logging(given.log_level, "json", None, given.secrets(), colours=False)
         settings = fit_for_vercel(given)
-        store = self._store = wiring.open_store(settings)
+        store = self._store = open_store(settings)
 
         async def tick_for(seconds: float) -> dict[str, Any]:
             return {"settled": await tick(settings, store, seconds)}

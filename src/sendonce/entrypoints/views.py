@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sendonce.domain.jobs import Books
-from sendonce.domain.mailouts import Mailout
-from sendonce.domain.progress import Progress
+from sendonce.domain.engine.jobs import Books
+from sendonce.domain.mailouts.mailouts import Mailout
+from sendonce.domain.mailouts.progress import Progress
 
 _COUNTS = (
     "planned",

@@ -16,16 +16,19 @@ from typing import Any, TypeVar
 
 import uvloop
 
-from sendonce import wiring
 from sendonce.adapters.metrics import Metrics, NullMetrics, serve_metrics
-from sendonce.domain.mailouts import MailoutStatus
+from sendonce.domain.mailouts.mailouts import MailoutStatus
 from sendonce.entrypoints.cli.context import time_zone
-from sendonce.entrypoints.cli.progress import Show, measuring, progress_lines
+from sendonce.entrypoints.cli.mailouts.progress import Show, measuring, progress_lines
 from sendonce.errors import Unavailable
-from sendonce.flows.explain_progress import explain_progress
-from sendonce.flows.work import Worker
-from sendonce.ports import Store
+from sendonce.flows.engine.work import Worker
+from sendonce.flows.mailouts.explain_progress import explain_progress
+from sendonce.ports.store import Store
 from sendonce.settings import Settings
+from sendonce.wiring.notion import make_notion_chores
+from sendonce.wiring.reports import write_due_reports
+from sendonce.wiring.transports import sender_key
+from sendonce.wiring.worker import make_worker
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +40,7 @@ T = TypeVar("T")
 def run_worker(settings: Settings, store: Store, *, name: str, until_idle: bool) -> None:
     """A worker of its own process, until it is idle or gets SIGTERM."""
     metrics = Metrics(store.jobs.count_by_state, lambda: queue_age(store))
-    worker = wiring.make_worker(settings, store, metrics, name)
+    worker = make_worker(settings, store, metrics, name)
     tune_the_interpreter()
     with ExitStack() as stack:
         if settings.metrics_port:
@@ -64,7 +67,7 @@ async def tick(settings: Settings, store: Store, seconds: float) -> int:
 
 def _ticking_worker(settings: Settings, store: Store) -> Worker:
     # A name of its own: ticks may come one upon the other, and beside a worker of the same process.
-    return wiring.make_worker(settings, store, NullMetrics(), f"tick-{uuid.uuid4().hex[:12]}")
+    return make_worker(settings, store, NullMetrics(), f"tick-{uuid.uuid4().hex[:12]}")
 
 
 async def _work_for(worker: Worker, seconds: float) -> int:
@@ -78,7 +81,7 @@ async def _work_for(worker: Worker, seconds: float) -> int:
 
 def run_until_mailout_ends(settings: Settings, store: Store, mailout_id: str, *, silent: bool) -> None:
     """Send in the foreground, with progress, until the mailout is over or paused, or its sender is held."""
-    worker = wiring.make_worker(settings, store, NullMetrics())
+    worker = make_worker(settings, store, NullMetrics())
     tune_the_interpreter()
     with measuring("Sending", None, silent=silent) as show:
         ended = _mailout_ends(settings, store, mailout_id, show)
@@ -101,14 +104,14 @@ def _say_the_last_words(settings: Settings, store: Store) -> None:
     """The reports of what ended, before the process does; Notion is told, too, if it listens. What cannot be
     told now, the next worker tells."""
     with suppress(Unavailable):
-        wiring.write_due_reports(settings, store)
+        write_due_reports(settings, store)
     telling = threading.Thread(target=_tell_notion, args=(settings, store), daemon=True)
     telling.start()
     telling.join(LAST_WORDS_WITHIN)
 
 
 def _tell_notion(settings: Settings, store: Store) -> None:
-    for _, chore in wiring.make_notion_chores(settings, store):
+    for _, chore in make_notion_chores(settings, store):
         try:
             chore()
         except Exception as exc:  # noqa: BLE001 (the process is about to end, and its work is done)
@@ -118,7 +121,7 @@ def _tell_notion(settings: Settings, store: Store) -> None:
 def _mailout_ends(
     settings: Settings, store: Store, mailout_id: str, show: Show
 ) -> Callable[[Worker], Awaitable[bool]]:
-    sender_key, zone = str(wiring.sender_key(settings)), time_zone(settings)
+    sender, zone = str(sender_key(settings)), time_zone(settings)
     looked = time.monotonic()
     pause = BOOKS_EVERY
 
@@ -126,7 +129,7 @@ def _mailout_ends(
         """Show how far it is, and why nothing moves."""
         mailout, books = store.mailouts.get(mailout_id), store.jobs.books(mailout_id)
         if mailout is not None:
-            progress = explain_progress(store, mailout, books, sender_key)
+            progress = explain_progress(store, mailout, books, sender)
             show(books.planned - books.open, books.planned, " ".join(progress_lines(progress, zone)))
 
     async def ended(worker: Worker) -> bool:
@@ -193,7 +196,7 @@ async def _serve(settings: Settings, store: Store, *, with_worker: bool) -> None
     from sendonce.entrypoints.http.server import bound_socket, quiet_server
 
     metrics = Metrics(store.jobs.count_by_state, lambda: queue_age(store))
-    worker = wiring.make_worker(settings, store, metrics) if with_worker else None
+    worker = make_worker(settings, store, metrics) if with_worker else None
 
     async def tick_for(seconds: float) -> dict[str, int]:
         return {"settled": await tick(settings, store, seconds)}

@@ -1,1 +1,1 @@
-"""What the doctor looks at, one module a side of the installation. See ``flows/doctor.py``."""
+"""What the doctor looks at, one module a side of the installation. See ``flows/engine/doctor.py``."""

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from sendonce.adapters.doctor.machine import StoreDoor
 from sendonce.adapters.doctor.waiting import in_own_thread
 from sendonce.adapters.doctor.word_lists import DISPOSABLE, ROLES
-from sendonce.domain.addresses import parse_address, suppression_fold, suppression_key
-from sendonce.domain.checks import Check, count_of, listed, ok, stop, warning
-from sendonce.domain.subscribers import DEFAULT_TENANT, Subscriber, SubscriberStatus
-from sendonce.domain.suppressions import EVERYBODY
-from sendonce.ports import Store
+from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.engine.checks import Check, count_of, listed, ok, stop, warning
+from sendonce.domain.people.subscribers import DEFAULT_TENANT, Subscriber, SubscriberStatus
+from sendonce.domain.people.suppression_keys import suppression_fold, suppression_key
+from sendonce.domain.people.suppressions import EVERYBODY
+from sendonce.ports.store import Store
 
 MOST_PEOPLE = 20_000
 _MOST_SUPPRESSIONS = 100_000

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from urllib.parse import urlsplit
 
-from sendonce.domain.checks import Check, listed, ok, stop, warning
-from sendonce.domain.secret_strength import weakness
+from sendonce.domain.engine.checks import Check, listed, ok, stop, warning
+from sendonce.domain.engine.secret_strength import weakness
 
 _MAKE_ONE = "Make one with: openssl rand -hex 32"
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from sendonce.adapters.doctor.machine import StoreDoor
 from sendonce.adapters.doctor.waiting import in_own_thread
-from sendonce.domain.checks import Check, ok, stop
-from sendonce.domain.progress import of_hold
+from sendonce.domain.engine.checks import Check, ok, stop
+from sendonce.domain.mailouts.progress import of_hold
 
 
 class SenderHoldProbe:

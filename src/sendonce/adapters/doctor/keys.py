@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Sequence
 
 from sendonce.adapters.doctor.machine import StoreDoor
 from sendonce.adapters.doctor.waiting import in_own_thread
-from sendonce.domain.checks import Check, listed, ok, stop
-from sendonce.ports import Store
+from sendonce.domain.engine.checks import Check, listed, ok, stop
+from sendonce.ports.store import Store
 
 
 class KeysProbe:

@@ -13,15 +13,16 @@ from sendonce.adapters.doctor.letter_links import links_check
 from sendonce.adapters.doctor.machine import StoreDoor
 from sendonce.adapters.doctor.waiting import in_own_thread
 from sendonce.adapters.notion.ids import looks_like_page, page_id
-from sendonce.domain.checks import Check, count_of, listed, ok, stop, warning
-from sendonce.domain.letters import Letter, MessageSettings, unsubscribe_prefix
-from sendonce.domain.mailouts import Mailout, MailoutStatus
-from sendonce.domain.message import CompiledLetter, compile_letter
-from sendonce.domain.rendering import GMAIL_CUTS_AT
-from sendonce.domain.subscribers import DEFAULT_TENANT
-from sendonce.domain.tokens import read_token
+from sendonce.domain.engine.checks import Check, count_of, listed, ok, stop, warning
+from sendonce.domain.engine.letters import Letter, MessageSettings, unsubscribe_prefix
+from sendonce.domain.engine.message import CompiledLetter, compile_letter
+from sendonce.domain.engine.tokens import read_token
+from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus
+from sendonce.domain.mailouts.rendering import GMAIL_CUTS_AT
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import BadInput, BadSetting, NotFound, Refused, Unavailable
-from sendonce.ports import LetterSource, Store
+from sendonce.ports.mailouts import LetterSource
+from sendonce.ports.store import Store
 
 _JOB = "01900000-0000-7000-8000-000000000000"
 _SAMPLE = Letter("A letter of the doctor", "", "<p>Good day</p>", "Good day")

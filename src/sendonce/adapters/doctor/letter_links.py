@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from urllib.parse import urlsplit
 
 from sendonce.adapters.doctor.word_lists import SHORTENERS
-from sendonce.domain.checks import Check, count_of, listed, ok, stop, warning
+from sendonce.domain.engine.checks import Check, count_of, listed, ok, stop, warning
 
 _PRIVATE_SUFFIXES = (".localhost", ".local", ".internal", ".lan", ".home.arpa", ".test", ".invalid")
 _ALLOWED = frozenset({"http", "https"})

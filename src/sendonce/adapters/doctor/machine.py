@@ -12,10 +12,10 @@ from pathlib import Path
 
 from sendonce.adapters.doctor.waiting import in_own_thread
 from sendonce.adapters.wire_journal import StateDirectory
-from sendonce.domain.checks import Check, listed, ok, stop, warning
-from sendonce.domain.fingerprints import UNREADABLE
+from sendonce.domain.engine.checks import Check, listed, ok, stop, warning
+from sendonce.domain.engine.fingerprints import UNREADABLE
 from sendonce.errors import LedgerRolledBack, NotFound, Refused, SchemaMismatch, SendonceError, Unavailable
-from sendonce.ports import Store
+from sendonce.ports.store import Store
 
 _OPEN_WITHIN = 6.0
 # AWS refuses a signature that is five minutes off; the ledger holds claims back at one minute.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sendonce.adapters.doctor.waiting import in_own_thread
 from sendonce.adapters.events.sqs import SqsQueue
-from sendonce.domain.checks import Check, count_of, ok, stop, warning
+from sendonce.domain.engine.checks import Check, count_of, ok, stop, warning
 from sendonce.errors import Unavailable
 
 # Workers empty it as events come: as many as this means that none is at it.

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from sendonce.adapters.doctor.dns_records import Records
 from sendonce.adapters.doctor.word_lists import FREE_MAIL, USUAL_SELECTORS
-from sendonce.domain.checks import Check, count_of, listed, ok, stop, warning
+from sendonce.domain.engine.checks import Check, count_of, listed, ok, stop, warning
 from sendonce.errors import Unavailable
 
 _SPF_ALL = re.compile(r"(?:^|\s)([+?~-]?)all(?:\s|$)", re.IGNORECASE)

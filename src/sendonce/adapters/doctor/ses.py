@@ -9,7 +9,7 @@ from sendonce.adapters.doctor.audience import active_subscribers
 from sendonce.adapters.doctor.machine import StoreDoor, clock_check
 from sendonce.adapters.doctor.ses_reader import Answer, SesReader
 from sendonce.adapters.doctor.waiting import in_own_thread
-from sendonce.domain.checks import Check, count_of, listed, ok, stop, warning
+from sendonce.domain.engine.checks import Check, count_of, listed, ok, stop, warning
 from sendonce.errors import BadInput, Unavailable
 
 T = TypeVar("T")

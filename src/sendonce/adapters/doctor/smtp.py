@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from sendonce.domain.checks import Check, ok, stop
-from sendonce.domain.outcomes import Deferred, Outcome
-from sendonce.domain.parcels import Parcel
-from sendonce.ports import Transport
+from sendonce.domain.engine.checks import Check, ok, stop
+from sendonce.domain.engine.outcomes import Deferred, Outcome
+from sendonce.domain.engine.parcels import Parcel
+from sendonce.ports.engine import Transport
 
 _WITHIN = 8.0
 _FIXES = {

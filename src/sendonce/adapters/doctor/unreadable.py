@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sendonce.adapters.doctor.machine import StoreDoor
 from sendonce.adapters.doctor.waiting import in_own_thread
-from sendonce.domain.checks import Check, count_of, warning
+from sendonce.domain.engine.checks import Check, count_of, warning
 
 
 class UnreadableEventsProbe:

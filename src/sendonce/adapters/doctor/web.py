@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from sendonce.adapters.doctor.configuration import is_loopback_url
 from sendonce.adapters.doctor.waiting import in_own_thread
-from sendonce.domain.checks import Check, ok, stop, warning
+from sendonce.domain.engine.checks import Check, ok, stop, warning
 
 _WITHIN = 6.0
 _SOCKET_WITHIN = 5.0

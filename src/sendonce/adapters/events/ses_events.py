@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sendonce.adapters.events.strict_json import storable, strict_object
-from sendonce.domain.events import BounceType, DeliveryEvent, EventKind, UnreadableEvent
+from sendonce.domain.engine.events import BounceType, DeliveryEvent, EventKind, UnreadableEvent
 from sendonce.errors import BadInput
 
 MAX_MESSAGE_CHARS = 256 * 1024  # SNS carries no more

@@ -24,7 +24,7 @@ from sendonce.adapters.aws.http1 import Endpoint
 from sendonce.adapters.aws.sigv4 import sign
 from sendonce.adapters.events.ses_events import read_notification
 from sendonce.adapters.events.sns import SnsMessage, SnsRefused, SnsVerifier
-from sendonce.domain.queued_messages import QueuedMessage, Told
+from sendonce.domain.engine.queued_messages import QueuedMessage, Told
 from sendonce.errors import BadInput, BadSetting, Refused, Unavailable
 
 log = logging.getLogger(__name__)
@@ -200,7 +200,7 @@ def _error(answer: dict[str, Any]) -> str:
 
 
 class SnsEnvelopes:
-    """Reads what SNS put into the queue: ports.EventReader of flows/pull_events.
+    """Reads what SNS put into the queue: ports.EventReader of flows/engine/pull_events.
 
     ``confirm`` answers a SubscriptionConfirmation, which comes where topic and queue are of two accounts.
     """

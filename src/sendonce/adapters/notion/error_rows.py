@@ -13,11 +13,11 @@ from hashlib import sha256
 
 from sendonce.adapters.notion.reports import MOST_ERROR_ROWS, ErrorRow, NotionReports, rest_row
 from sendonce.adapters.notion.words import IN_DOUBT, KINDS, NO_WORDS, fill
-from sendonce.domain.events import EventKind
-from sendonce.domain.jobs import Job, JobState
-from sendonce.domain.mailouts import Mailout
+from sendonce.domain.engine.events import EventKind
+from sendonce.domain.engine.jobs import Job, JobState
+from sendonce.domain.mailouts.mailouts import Mailout
 from sendonce.errors import BadInput, NotFound
-from sendonce.ports import Store
+from sendonce.ports.store import Store
 
 KnownRows = dict[str, tuple[str, str]]
 """By the key of a row: its page in Notion, and the sum of what was written there."""

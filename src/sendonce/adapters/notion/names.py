@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from sendonce.domain.mailouts import MailoutStatus
+from sendonce.domain.mailouts.mailouts import MailoutStatus
 from sendonce.errors import BadInput
 
 CANCELLED = "cancelled"

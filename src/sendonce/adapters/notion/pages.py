@@ -19,7 +19,7 @@ from sendonce.adapters.notion.values import (
     read_text,
     read_time,
 )
-from sendonce.domain.mailouts import MailoutStatus
+from sendonce.domain.mailouts.mailouts import MailoutStatus
 from sendonce.errors import BadInput, NotFound, Unavailable
 
 Block = dict[str, Any]

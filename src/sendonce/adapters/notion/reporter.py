@@ -25,11 +25,11 @@ from sendonce.adapters.notion.words import (
     translated,
     translated_warning,
 )
-from sendonce.domain.jobs import Books
-from sendonce.domain.mailouts import Mailout, MailoutStatus, Phase
-from sendonce.domain.progress import Progress, Standstill
+from sendonce.domain.engine.jobs import Books
+from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus, Phase
+from sendonce.domain.mailouts.progress import Progress, Standstill
 from sendonce.errors import BadInput, NotFound, Refused
-from sendonce.ports import Store
+from sendonce.ports.store import Store
 
 log = logging.getLogger(__name__)
 

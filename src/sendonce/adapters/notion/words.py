@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from string import Template
 from zoneinfo import ZoneInfo
 
-from sendonce.domain.moments import shown_moment
-from sendonce.domain.progress import Cause, Progress, Standstill
+from sendonce.domain.engine.moments import shown_moment
+from sendonce.domain.mailouts.progress import Cause, Progress, Standstill
 
 _LONGEST = 2000
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import yaml
 
-from sendonce.domain.templates import VARIABLE
+from sendonce.domain.engine.templates import VARIABLE
 from sendonce.errors import BadInput
 
 _FENCE = re.compile(r"---[ \t]*\n")

@@ -22,7 +22,9 @@ from sendonce.adapters.sources.front_matter import (
     with_plain_quotes,
 )
 from sendonce.adapters.sources.html_tree import Node, parse_html
-from sendonce.domain.blocks import (
+from sendonce.domain.engine.letters import Letter
+from sendonce.domain.engine.templates import Template
+from sendonce.domain.mailouts.blocks import (
     MAX_DEPTH,
     Block,
     Button,
@@ -46,10 +48,8 @@ from sendonce.domain.blocks import (
     seen,
     whole_variables,
 )
-from sendonce.domain.letters import Letter
-from sendonce.domain.links import Url, link_url, picture_url
-from sendonce.domain.rendering import compose
-from sendonce.domain.templates import Template
+from sendonce.domain.mailouts.links import Url, link_url, picture_url
+from sendonce.domain.mailouts.rendering import compose
 from sendonce.errors import BadInput
 
 _MOST_WARNINGS = 30

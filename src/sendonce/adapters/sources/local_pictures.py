@@ -12,9 +12,9 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from sendonce.adapters.notion.images import MOST_BYTES, ImageCopy, StoredImage, checked_image
-from sendonce.domain.blocks import Block, Image, files
-from sendonce.domain.links import is_local
-from sendonce.domain.rendering.hosting import Hosted
+from sendonce.domain.mailouts.blocks import Block, Image, files
+from sendonce.domain.mailouts.links import is_local
+from sendonce.domain.mailouts.rendering.hosting import Hosted
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,9 @@ from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
 from sendonce.adapters.sources.front_matter import HiddenVariables, split_front_matter, with_plain_quotes
-from sendonce.domain.blocks import (
+from sendonce.domain.engine.letters import Letter
+from sendonce.domain.engine.templates import Template
+from sendonce.domain.mailouts.blocks import (
     Align,
     Block,
     Code,
@@ -35,10 +37,8 @@ from sendonce.domain.blocks import (
     seen,
     whole_variables,
 )
-from sendonce.domain.letters import Letter
-from sendonce.domain.links import Url, is_local, link_url, picture_url
-from sendonce.domain.rendering import compose
-from sendonce.domain.templates import Template
+from sendonce.domain.mailouts.links import Url, is_local, link_url, picture_url
+from sendonce.domain.mailouts.rendering import compose
 from sendonce.errors import BadInput
 
 _DEEPEST = 40

@@ -18,12 +18,12 @@ from sendonce.adapters.notion.pages import LetterPage, read_blocks, read_letter
 from sendonce.adapters.notion.public_fetch import LONGEST_FETCH
 from sendonce.adapters.notion.tables import Table, TableCache, status_option, with_fresh_columns
 from sendonce.adapters.sources.notion_blocks import convert_blocks
-from sendonce.domain.blocks import Block, Draft, Image, files
-from sendonce.domain.mailouts import FetchedLetter, MailoutStatus
-from sendonce.domain.rendering import compose
-from sendonce.domain.rendering.hosting import Hosted
+from sendonce.domain.mailouts.blocks import Block, Draft, Image, files
+from sendonce.domain.mailouts.mailouts import FetchedLetter, MailoutStatus
+from sendonce.domain.mailouts.rendering import compose
+from sendonce.domain.mailouts.rendering.hosting import Hosted
 from sendonce.errors import BadInput, Refused
-from sendonce.ports import Assets
+from sendonce.ports.mailouts import Assets
 
 # Slow servers cost the letter their pictures; they do not keep the next letter from being read.
 _PICTURES_WITHIN = 90.0

@@ -16,15 +16,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sendonce.adapters.sources.notion_text import (
-    NotionText,
-    listed,
-    mapped,
-    paint_of,
-    plain_text,
-    text_in,
-)
-from sendonce.domain.blocks import (
+from sendonce.adapters.sources.notion_text import NotionText, listed, mapped, paint_of, plain_text, text_in
+from sendonce.domain.engine.letters import language_of
+from sendonce.domain.engine.templates import Template
+from sendonce.domain.mailouts.blocks import (
     MAX_DEPTH,
     Block,
     Callout,
@@ -50,9 +45,7 @@ from sendonce.domain.blocks import (
     plain,
     seen,
 )
-from sendonce.domain.letters import language_of
-from sendonce.domain.links import Url, link_url, picture_url
-from sendonce.domain.templates import Template
+from sendonce.domain.mailouts.links import Url, link_url, picture_url
 
 _Json = Mapping[str, Any]
 

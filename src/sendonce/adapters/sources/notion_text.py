@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
-from sendonce.domain.blocks import PLAIN, Colour, Paint, RichText, Span, plain, whole_variables
-from sendonce.domain.links import Url, link_url
-from sendonce.domain.templates import Template
+from sendonce.domain.engine.templates import Template
+from sendonce.domain.mailouts.blocks import PLAIN, Colour, Paint, RichText, Span, plain, whole_variables
+from sendonce.domain.mailouts.links import Url, link_url
 from sendonce.errors import BadInput
 
 _MONTHS = {

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sendonce.adapters.sources.csv_records import Block
-from sendonce.domain.told_states import (
+from sendonce.domain.people.told_states import (
     ColumnKind,
     Told,
     folded,

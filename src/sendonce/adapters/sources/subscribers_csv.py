@@ -18,16 +18,16 @@ from sendonce.adapters.csv_cells import unguarded
 from sendonce.adapters.sources.csv_records import MAX_LINE, Block, CsvRecords, TooLong
 from sendonce.adapters.sources.state_columns import StateColumns, StateRules
 from sendonce.adapters.sources.text_encoding import open_text
-from sendonce.domain.addresses import parse_address
-from sendonce.domain.people_columns import (
+from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.people.people_columns import (
     PeopleColumns,
     ReadChunk,
     attributes_text,
     attributes_texts,
     plain_addresses,
 )
-from sendonce.domain.subscribers import CONSENT, EXPORTED, REJECTED, BadRow, attribute_of
-from sendonce.domain.told_states import REASONS, Told, folded
+from sendonce.domain.people.subscribers import CONSENT, EXPORTED, REJECTED, BadRow, attribute_of
+from sendonce.domain.people.told_states import REASONS, Told, folded
 from sendonce.errors import BadInput
 
 # Titles as exports write them, GetResponse's among them, in letters and digits only: «E-mail адрес» is

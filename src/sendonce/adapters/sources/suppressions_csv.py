@@ -16,9 +16,9 @@ from sendonce.adapters.csv_cells import unguarded
 from sendonce.adapters.sources.csv_records import CsvRecords
 from sendonce.adapters.sources.subscribers_csv import EMAIL_TITLES, read_heading, with_title
 from sendonce.adapters.sources.text_encoding import open_text
-from sendonce.domain import subscribers
-from sendonce.domain.suppressions import EVERYBODY, EXPORTED, SuppressionReason
-from sendonce.domain.told_states import REASONS, Told, folded, gravest, kind_of, read_value, read_word
+from sendonce.domain.people import subscribers
+from sendonce.domain.people.suppressions import EVERYBODY, EXPORTED, SuppressionReason
+from sendonce.domain.people.told_states import REASONS, Told, folded, gravest, kind_of, read_value, read_word
 from sendonce.errors import BadInput
 
 _ADDRESS_TITLES = (*EMAIL_TITLES, "address", "recipient", "адрес")

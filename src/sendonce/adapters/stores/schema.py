@@ -336,7 +336,7 @@ workers = Table(
     Column("rests", Text),
     Column("rest_reason", Text),
     _moment("rests_until"),
-    # Every claim counts here, under the token of the last: see domain/claim_counts.
+    # Every claim counts here, under the token of the last: see domain/engine/claim_counts.
     Column("claims", BigInteger, nullable=False, server_default=text("0")),
     Column("claim_token", Text),
     _moment("ended_at"),

@@ -15,9 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
-from sendonce.domain.parcels import Parcel, Quota
-from sendonce.ports import Feed
+from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
+from sendonce.domain.engine.parcels import Parcel, Quota
+from sendonce.ports.engine import Feed
 
 _REST = 60.0
 _LAST_WRITE_WITHIN = 5.0

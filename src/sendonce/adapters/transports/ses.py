@@ -26,26 +26,14 @@ from pathlib import Path
 from pybase64 import b64encode
 
 from sendonce.adapters.aws.credentials import CredentialSource, FreshCredentials
-from sendonce.adapters.aws.http1 import (
-    Connection,
-    Endpoint,
-    NoAnswer,
-    NotConnected,
-    Response,
-    request_bytes,
-)
+from sendonce.adapters.aws.http1 import Connection, Endpoint, NoAnswer, NotConnected, Response, request_bytes
 from sendonce.adapters.aws.sigv4 import sign
-from sendonce.adapters.transports.ses_answers import (
-    error_of,
-    is_credential_fault,
-    json_object,
-    outcome_of,
-)
-from sendonce.domain.failpoints import failpoint
-from sendonce.domain.outcomes import Deferred, InDoubt, Outcome
-from sendonce.domain.parcels import Parcel, Quota
+from sendonce.adapters.transports.ses_answers import error_of, is_credential_fault, json_object, outcome_of
+from sendonce.domain.engine.failpoints import failpoint
+from sendonce.domain.engine.outcomes import Deferred, InDoubt, Outcome
+from sendonce.domain.engine.parcels import Parcel, Quota
 from sendonce.errors import BadInput, Unavailable
-from sendonce.ports import Feed
+from sendonce.ports.engine import Feed
 
 _SEND_PATH = "/v2/email/outbound-emails"
 _ACCOUNT_PATH = "/v2/email/account"

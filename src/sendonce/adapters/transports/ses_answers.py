@@ -13,7 +13,7 @@ import json
 from typing import Any
 
 from sendonce.adapters.aws.http1 import Response
-from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
+from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
 
 RATE_REST = 1.0
 QUOTA_REST = 600.0  # AWS: after "Daily message quota exceeded" wait for up to ten minutes

@@ -32,10 +32,10 @@ from sendonce.adapters.transports.smtp_replies import (
     untouched,
 )
 from sendonce.adapters.transports.smtp_wrong_port import protocol_at
-from sendonce.domain.outcomes import Deferred
-from sendonce.domain.parcels import Parcel, Quota
+from sendonce.domain.engine.outcomes import Deferred
+from sendonce.domain.engine.parcels import Parcel, Quota
 from sendonce.errors import BadSetting
-from sendonce.ports import Feed
+from sendonce.ports.engine import Feed
 
 # Data unacknowledged for this long breaks the connection, so a dead worker's letter cannot trickle out
 # of the kernel for the quarter of an hour that Linux allows by default.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from sendonce.adapters.transports.smtp_replies import Features
-from sendonce.domain.outcomes import Refused
-from sendonce.domain.parcels import Parcel
+from sendonce.domain.engine.outcomes import Refused
+from sendonce.domain.engine.parcels import Parcel
 
 # A line break in an address would be a command of its own, an angle bracket a parameter.
 _UNSAFE_ADDRESS = re.compile(r"[\x00-\x1f\x7f<>]").search

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from sendonce.domain.outcomes import Deferred
+from sendonce.domain.engine.outcomes import Deferred
 
 log = logging.getLogger(__name__)
 

@@ -62,9 +62,9 @@ from sendonce.adapters.transports.smtp_replies import (
     trouble,
     untouched,
 )
-from sendonce.domain.outcomes import Deferred, InDoubt, Refused
-from sendonce.domain.parcels import Parcel
-from sendonce.ports import Feed
+from sendonce.domain.engine.outcomes import Deferred, InDoubt, Refused
+from sendonce.domain.engine.parcels import Parcel
+from sendonce.ports.engine import Feed
 
 LEAVE_WITHIN = 2.0
 GARBLED = "garbled"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
 
-from sendonce.domain.outcomes import Accepted, Deferred, Outcome, Refused
+from sendonce.domain.engine.outcomes import Accepted, Deferred, Outcome, Refused
 
 MAX_LINE = 2048
 MAX_LINES = 100

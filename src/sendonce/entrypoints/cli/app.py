@@ -8,26 +8,20 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sendonce.entrypoints.cli import (
+from sendonce.entrypoints.cli import demo, sandbox
+from sendonce.entrypoints.cli.engine import (
     database,
-    demo,
     doctor,
     events,
     jobs,
-    letters,
-    mailouts,
-    notion,
-    people,
-    reports,
-    sandbox,
     scheduler,
     senders,
     service,
-    subscribers,
-    suppressions,
     workers,
 )
+from sendonce.entrypoints.cli.mailouts import letters, mailouts, notion, reports
 from sendonce.entrypoints.cli.output import say_error
+from sendonce.entrypoints.cli.people import people, subscribers, suppressions
 from sendonce.errors import SendonceError
 
 _NO_EDGE = 1000

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from sendonce.domain.ids import SHORTEST_PREFIX, is_prefix, is_short_prefix
-from sendonce.domain.mailouts import Mailout
-from sendonce.domain.subscribers import DEFAULT_TENANT
+from sendonce.domain.engine.ids import SHORTEST_PREFIX, is_prefix, is_short_prefix
+from sendonce.domain.mailouts.mailouts import Mailout
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import BadInput, NotFound
 from sendonce.settings import Settings, load_settings
 
@@ -41,9 +41,9 @@ def ready_settings(*, quiet: bool = False) -> Settings:
 @contextmanager
 def opened_store(settings: Settings, *, make: bool = False) -> Iterator[SqlStore]:
     """The store. Only what puts the first thing into a database may ``make`` an SQLite file."""
-    from sendonce import wiring
+    from sendonce.wiring.stores import open_store
 
-    store = wiring.open_store(settings, make=make)
+    store = open_store(settings, make=make)
     try:
         yield store
     finally:
@@ -52,11 +52,11 @@ def opened_store(settings: Settings, *, make: bool = False) -> Iterator[SqlStore
 
 def check_outputs(settings: Settings, *outputs: Path | None, source: Path | None = None) -> None:
     """Refuse to write over the database, over what is being read, or two files into one."""
-    from sendonce import wiring
     from sendonce.adapters.reports_csv import refuse_to_overwrite
+    from sendonce.wiring.stores import sqlite_file
 
     kept = [(source, "the file to read")] if source else []
-    database = wiring.sqlite_file(settings)
+    database = sqlite_file(settings)
     if database is not None:
         names = [database.name + ending for ending in ("", "-wal", "-shm", "-journal")]
         kept += [(database.with_name(name), "the database") for name in names]
@@ -65,9 +65,9 @@ def check_outputs(settings: Settings, *outputs: Path | None, source: Path | None
 
 def time_zone(settings: Settings) -> ZoneInfo:
     """The clock that people of this house go by."""
-    from sendonce import wiring
+    from sendonce.wiring.house import time_zone
 
-    return wiring.time_zone(settings)
+    return time_zone(settings)
 
 
 def find_mailout(store: SqlStore, mailout_id: str) -> Mailout:

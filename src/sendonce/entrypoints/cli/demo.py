@@ -20,14 +20,14 @@ from urllib.request import urlopen
 
 import typer
 
+from sendonce.entrypoints.cli.mailouts.progress import measuring
 from sendonce.entrypoints.cli.output import print_table, say
-from sendonce.entrypoints.cli.progress import measuring
 from sendonce.errors import BadInput, Unavailable
 
 if TYPE_CHECKING:
-    from sendonce.domain.doubts import Weighed
-    from sendonce.domain.jobs import Books
-    from sendonce.ports import Store
+    from sendonce.domain.engine.doubts import Weighed
+    from sendonce.domain.engine.jobs import Books
+    from sendonce.ports.store import Store
 
 RATE = 120
 SUPPRESSED = ("reader0007@example.org", "reader0700@example.org")
@@ -179,7 +179,7 @@ class Demo:
         _wait_until(settled, "the events", PATIENCE)
 
     def _doubts(self, store: Store, mailout_id: str) -> list[tuple[Weighed, int]]:
-        from sendonce.flows.resolve_doubts import summarise_doubts
+        from sendonce.flows.engine.resolve_doubts import summarise_doubts
 
         return summarise_doubts(store, timedelta(seconds=QUIET_SECONDS), mailout_id)
 

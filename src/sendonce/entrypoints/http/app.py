@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sendonce.adapters.metrics import Metrics
-from sendonce.domain.subscribers import DEFAULT_TENANT
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.http.answers import error_answer
 from sendonce.entrypoints.http.letter_page import LetterPageEndpoint
 from sendonce.entrypoints.http.links import LinkReader
@@ -27,7 +27,7 @@ from sendonce.entrypoints.http.service import Service
 from sendonce.entrypoints.http.ses_events import SesEventEndpoint, attend_to_events
 from sendonce.entrypoints.http.unsubscribing import UnsubscribeEndpoints
 from sendonce.errors import SendonceError
-from sendonce.ports import Store
+from sendonce.ports.store import Store
 from sendonce.settings import Settings
 
 log = logging.getLogger(__name__)

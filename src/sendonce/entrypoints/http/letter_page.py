@@ -5,13 +5,13 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sendonce.domain.tokens import VIEW
+from sendonce.domain.engine.tokens import VIEW
 from sendonce.entrypoints.http import pages
 from sendonce.entrypoints.http.answers import answer
 from sendonce.entrypoints.http.links import LinkReader
 from sendonce.entrypoints.http.service import Service
 from sendonce.errors import Unavailable
-from sendonce.flows.view_letter import view_letter
+from sendonce.flows.mailouts.view_letter import view_letter
 
 # Pictures and styles are the letter's; nothing in it runs, and nothing is sent from it.
 _POLICY = (

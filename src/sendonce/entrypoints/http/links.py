@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from sendonce.domain.tokens import UNSUBSCRIBE, read_token_of_any
+from sendonce.domain.engine.tokens import UNSUBSCRIBE, read_token_of_any
 from sendonce.entrypoints.http.service import Service
-from sendonce.wiring import known_unsubscribe_secrets
+from sendonce.wiring.messages import known_unsubscribe_secrets
 
 # Forged tokens come by the thousand; at most one look at the database a second for all of them.
 _LOOK_AGAIN_AFTER = 1.0

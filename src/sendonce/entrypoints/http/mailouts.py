@@ -12,16 +12,16 @@ from starlette.responses import Response
 from sendonce.adapters.notion.ids import looks_like_page, page_id
 from sendonce.adapters.notion.pages import letter_of
 from sendonce.adapters.notion.webhooks import is_button_press, read_button_press
-from sendonce.domain.mailouts import PageEvent
+from sendonce.domain.mailouts.mailouts import PageEvent
 from sendonce.entrypoints.http.access import bearer_tokens, is_among
 from sendonce.entrypoints.http.answers import json_answer
 from sendonce.entrypoints.http.bodies import read_body, read_object, read_short_body
 from sendonce.entrypoints.http.service import Service
 from sendonce.entrypoints.views import mailout_view, progress_view
 from sendonce.errors import BadInput, NotFound
-from sendonce.flows.explain_progress import explain_progress
-from sendonce.flows.obey_page import PageWish, obey_page
-from sendonce.flows.start_mailout import (
+from sendonce.flows.mailouts.explain_progress import explain_progress
+from sendonce.flows.mailouts.obey_page import PageWish, obey_page
+from sendonce.flows.mailouts.start_mailout import (
     StartOrder,
     StartReport,
     mailout_of_tenant,
@@ -29,7 +29,9 @@ from sendonce.flows.start_mailout import (
     start_mailout,
     try_unread_page,
 )
-from sendonce.wiring import message_settings, notion_names, sender_key
+from sendonce.wiring.messages import message_settings
+from sendonce.wiring.notion import notion_names
+from sendonce.wiring.transports import sender_key
 
 _LONGEST_ID = 100
 # A stranger's JSON is parsed on the event loop: of so much that takes a fraction of a millisecond.

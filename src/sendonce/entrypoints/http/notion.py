@@ -13,13 +13,14 @@ from sendonce.adapters.notion.handshake import HandshakeWindow, WebhookDiary
 from sendonce.adapters.notion.pace import Policy
 from sendonce.adapters.notion.pages import read_letter
 from sendonce.adapters.notion.webhooks import is_signed, read_event, read_handshake
-from sendonce.domain.mailouts import MailoutStatus, PageEvent
+from sendonce.domain.mailouts.mailouts import MailoutStatus, PageEvent
 from sendonce.entrypoints.http.answers import error_answer, json_answer
 from sendonce.entrypoints.http.bodies import read_body
 from sendonce.entrypoints.http.service import Service
 from sendonce.errors import NotFound
-from sendonce.flows.obey_page import PageWish, obey_page, tell_page_of_test_mark
-from sendonce.wiring import message_settings, notion_client, notion_names
+from sendonce.flows.mailouts.obey_page import PageWish, obey_page, tell_page_of_test_mark
+from sendonce.wiring.messages import message_settings
+from sendonce.wiring.notion import notion_client, notion_names
 
 log = logging.getLogger(__name__)
 

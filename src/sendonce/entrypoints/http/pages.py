@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
 
-from sendonce.domain.suppressions import SuppressionReason
-from sendonce.flows.unsubscribe import Recipient
+from sendonce.domain.people.suppressions import SuppressionReason
+from sendonce.flows.mailouts.unsubscribe import Recipient
 
 _STYLE = """
 :root{color-scheme:light dark}

@@ -12,10 +12,10 @@ from starlette.requests import Request
 from sendonce.adapters.metrics import Metrics
 from sendonce.entrypoints.http.access import Gate, bearer_tokens
 from sendonce.errors import Unavailable
-from sendonce.flows.listen import Listener
-from sendonce.ports import Store
+from sendonce.flows.engine.listen import Listener
+from sendonce.ports.store import Store
 from sendonce.settings import Settings
-from sendonce.wiring_sender_check import AT_ONCE, ProviderCheck
+from sendonce.wiring.sender_check import AT_ONCE, ProviderCheck
 
 Tick = Callable[[float], Awaitable[dict[str, Any]]]
 T = TypeVar("T")

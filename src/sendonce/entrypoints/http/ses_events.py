@@ -18,16 +18,17 @@ from sendonce.adapters.events.ses_events import read_notification
 from sendonce.adapters.events.sns import SnsMessage, SnsRefused
 from sendonce.adapters.events.sns_certificates import CERTIFICATE_SECONDS, CertificateUnknown
 from sendonce.adapters.events.sns_subscriptions import confirm_subscription
-from sendonce.domain.event_route import ATTEND_EVERY
+from sendonce.domain.engine.event_route import ATTEND_EVERY
 from sendonce.entrypoints.http.access import Gate
 from sendonce.entrypoints.http.answers import error_answer, json_answer
 from sendonce.entrypoints.http.bodies import read_body
 from sendonce.entrypoints.http.service import Service
 from sendonce.entrypoints.http.slow_lane import SlowLane
 from sendonce.errors import BadInput, Unavailable
-from sendonce.flows.record_event import record_told
-from sendonce.flows.repeat import shortages
-from sendonce.wiring import aws_credentials, sns_verifier
+from sendonce.flows.engine.record_event import record_told
+from sendonce.flows.engine.repeat import shortages
+from sendonce.wiring.events import sns_verifier
+from sendonce.wiring.transports import aws_credentials
 
 log = logging.getLogger(__name__)
 

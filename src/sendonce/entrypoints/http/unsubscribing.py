@@ -17,8 +17,8 @@ from sendonce.entrypoints.http.bodies import read_body
 from sendonce.entrypoints.http.links import LinkReader
 from sendonce.entrypoints.http.service import Service
 from sendonce.errors import Unavailable
-from sendonce.flows.unsubscribe import Recipient, look_up, undo_unsubscribe, unsubscribe
-from sendonce.ports import Store
+from sendonce.flows.mailouts.unsubscribe import Recipient, look_up, undo_unsubscribe, unsubscribe
+from sendonce.ports.store import Store
 
 log = logging.getLogger(__name__)
 

@@ -21,24 +21,20 @@ from sendonce.adapters.stores.memory.privacy import MemoryPeople
 from sendonce.adapters.stores.memory.sender_holds import MemorySenderHolds
 from sendonce.adapters.stores.memory.state import State
 from sendonce.adapters.stores.memory.workers import MemoryCanaries, MemoryPermits, MemoryWorkers
-from sendonce.domain.soft_bounces import SOFT_BOUNCE_LIMIT
-from sendonce.ports import (
-    Assets,
+from sendonce.domain.people.soft_bounces import SOFT_BOUNCE_LIMIT
+from sendonce.ports.engine import (
     Canaries,
     EventRoute,
     Events,
     Jobs,
-    Keys,
     Ledger,
-    Mailouts,
     Outbox,
-    People,
     Permits,
     SenderHolds,
-    Subscribers,
-    Suppressions,
     Workers,
 )
+from sendonce.ports.mailouts import Assets, Mailouts
+from sendonce.ports.people import Keys, People, Subscribers, Suppressions
 
 __all__ = ["MemoryStore"]
 

@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Any
 
 from sendonce.adapters.stores.memory.state import EndedAttempt, JobRow, State
-from sendonce.domain.jobs import Evidence, JobState, Move, after, weigh_evidence
-from sendonce.domain.mailouts import MailoutStatus, Phase
+from sendonce.domain.engine.jobs import Evidence, JobState, Move, after, weigh_evidence
+from sendonce.domain.mailouts.mailouts import MailoutStatus, Phase
 
 
 def move(row: JobRow, why: Move, **changes: Any) -> int:
-    """One arrow of the table in domain/jobs; 0 when the job is not where the arrow begins."""
+    """One arrow of the table in domain/engine/jobs; 0 when the job is not where the arrow begins."""
     target = after(row.state, why)
     if target is None:
         return 0

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from sendonce.adapters.stores.memory.state import State
-from sendonce.domain.event_route import Listening, Receiver, longest_silence
+from sendonce.domain.engine.event_route import Listening, Receiver, longest_silence
 
 
 class MemoryEventRoute:

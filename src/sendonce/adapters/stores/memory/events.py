@@ -10,8 +10,8 @@ from sendonce.adapters.stores.memory.arrows import accept
 from sendonce.adapters.stores.memory.people import lower_status, suppress
 from sendonce.adapters.stores.memory.soft_bounces import SoftBounces
 from sendonce.adapters.stores.memory.state import JobRow, State
-from sendonce.domain.addresses import Address
-from sendonce.domain.events import (
+from sendonce.domain.engine.addresses import Address
+from sendonce.domain.engine.events import (
     MARKS,
     MOST_UNREADABLE,
     BounceType,
@@ -20,10 +20,10 @@ from sendonce.domain.events import (
     EventVerdict,
     UnreadableEvent,
 )
-from sendonce.domain.jobs import weigh_evidence
-from sendonce.domain.privacy import is_erased
-from sendonce.domain.subscribers import SubscriberStatus
-from sendonce.domain.suppressions import EVERYBODY, SuppressionReason
+from sendonce.domain.engine.jobs import weigh_evidence
+from sendonce.domain.people.privacy import is_erased
+from sendonce.domain.people.subscribers import SubscriberStatus
+from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
 
 
 class MemoryEvents:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from sendonce.adapters.stores.memory.state import JobRow, State
-from sendonce.domain.ids import prefix_range
-from sendonce.domain.jobs import Books, Job, JobState
-from sendonce.domain.reports import TROUBLES, RecipientOutcome
-from sendonce.domain.suppressions import BY_LETTER, SuppressionReason
+from sendonce.domain.engine.ids import prefix_range
+from sendonce.domain.engine.jobs import Books, Job, JobState
+from sendonce.domain.engine.reports import TROUBLES, RecipientOutcome
+from sendonce.domain.people.suppressions import BY_LETTER, SuppressionReason
 
 
 class MemoryJobs:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sendonce.adapters.stores.memory.state import State
-from sendonce.domain.peppers import LINK_LENGTH, rekeyed
-from sendonce.domain.privacy import rekeyed_name
+from sendonce.domain.people.peppers import LINK_LENGTH, rekeyed
+from sendonce.domain.people.privacy import rekeyed_name
 
 
 class MemoryKeys:

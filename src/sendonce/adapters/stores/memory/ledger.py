@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from sendonce.adapters.stores.memory.arrows import accept, archive, fall_back_on_evidence, move, reschedule
 from sendonce.adapters.stores.memory.state import JobRow, State
 from sendonce.adapters.stores.memory.workers import sign_off
-from sendonce.domain.claim_counts import refuse_if_halted, was_committed
-from sendonce.domain.doubts import NEAR, Doubt, Surroundings
-from sendonce.domain.fingerprints import refuse_another_database
-from sendonce.domain.jobs import (
+from sendonce.domain.engine.claim_counts import refuse_if_halted, was_committed
+from sendonce.domain.engine.doubts import NEAR, Doubt, Surroundings
+from sendonce.domain.engine.fingerprints import refuse_another_database
+from sendonce.domain.engine.jobs import (
     ADOPTED_ATTEMPTS,
     ADOPTED_CLAIMS,
     BEFORE_ALL,
@@ -25,13 +25,13 @@ from sendonce.domain.jobs import (
     after,
     ended_before_adoption,
 )
-from sendonce.domain.mailouts import RESTORED, MailoutStatus, Phase
-from sendonce.domain.outcomes import Accepted, Deferred, InDoubt, Refused
-from sendonce.domain.senders import PROBE_WITHIN, SenderHold
-from sendonce.domain.workers import ADOPTED, VOUCHED, LedgerIdentity, WorkerRecord, WorkerRow
+from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Refused
+from sendonce.domain.engine.senders import PROBE_WITHIN, SenderHold
+from sendonce.domain.engine.workers import ADOPTED, VOUCHED, LedgerIdentity, WorkerRecord, WorkerRow
+from sendonce.domain.mailouts.mailouts import RESTORED, MailoutStatus, Phase
 from sendonce.errors import LedgerRolledBack
 from sendonce.errors import Refused as RefusedByRule
-from sendonce.ports import JobRef
+from sendonce.ports.engine import JobRef
 
 
 class MemoryLedger:

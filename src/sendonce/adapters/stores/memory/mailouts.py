@@ -8,13 +8,20 @@ from datetime import datetime, timedelta
 
 from sendonce.adapters.stores.memory.arrows import move
 from sendonce.adapters.stores.memory.state import JobRow, MailoutRow, State
-from sendonce.domain.addresses import parse_address
-from sendonce.domain.exclusions import got_already, was_reached
-from sendonce.domain.ids import prefix_range, time_ordered_ids
-from sendonce.domain.jobs import JobState, Move
-from sendonce.domain.letters import Letter
-from sendonce.domain.mailouts import Mailout, MailoutStatus, NewMailout, PageEvent, Phase, PlanProgress
-from sendonce.domain.subscribers import Subscriber, SubscriberStatus
+from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.engine.ids import prefix_range, time_ordered_ids
+from sendonce.domain.engine.jobs import JobState, Move
+from sendonce.domain.engine.letters import Letter
+from sendonce.domain.mailouts.exclusions import got_already, was_reached
+from sendonce.domain.mailouts.mailouts import (
+    Mailout,
+    MailoutStatus,
+    NewMailout,
+    PageEvent,
+    Phase,
+    PlanProgress,
+)
+from sendonce.domain.people.subscribers import Subscriber, SubscriberStatus
 from sendonce.errors import NotFound
 
 PLANNER_LEASE = timedelta(seconds=30)

@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import Any
 
 from sendonce.adapters.stores.memory.state import State
-from sendonce.domain.addresses import Address, suppression_key
-from sendonce.domain.people_columns import STATUSES, Denial, PeopleColumns, denied_counts
-from sendonce.domain.privacy import is_erased
-from sendonce.domain.subscribers import (
+from sendonce.domain.engine.addresses import Address
+from sendonce.domain.people.people_columns import STATUSES, Denial, PeopleColumns, denied_counts
+from sendonce.domain.people.privacy import is_erased
+from sendonce.domain.people.subscribers import (
     Addition,
     ImportCounts,
     NewSubscriber,
@@ -20,7 +20,8 @@ from sendonce.domain.subscribers import (
     SubscriberStatus,
     addition_of,
 )
-from sendonce.domain.suppressions import (
+from sendonce.domain.people.suppression_keys import suppression_key
+from sendonce.domain.people.suppressions import (
     BY_LETTER,
     EVERYBODY,
     GRAVITY,

@@ -7,9 +7,9 @@ from datetime import datetime
 
 from sendonce.adapters.stores.memory.arrows import move
 from sendonce.adapters.stores.memory.state import JobRow, State
-from sendonce.domain.addresses import Address, suppression_key
-from sendonce.domain.jobs import JobState, Move
-from sendonce.domain.privacy import (
+from sendonce.domain.engine.addresses import Address
+from sendonce.domain.engine.jobs import JobState, Move
+from sendonce.domain.people.privacy import (
     ERASED_NOTE,
     Attempt,
     Erasure,
@@ -19,7 +19,8 @@ from sendonce.domain.privacy import (
     erased_name,
     is_erased,
 )
-from sendonce.domain.suppressions import EVERYBODY, GRAVITY, Suppression, SuppressionReason
+from sendonce.domain.people.suppression_keys import suppression_key
+from sendonce.domain.people.suppressions import EVERYBODY, GRAVITY, Suppression, SuppressionReason
 
 
 class MemoryPeople:

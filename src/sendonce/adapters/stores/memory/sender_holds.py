@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from sendonce.adapters.stores.memory.state import State
-from sendonce.domain.senders import HoldOrder, SenderHold
+from sendonce.domain.engine.senders import HoldOrder, SenderHold
 
 
 class MemorySenderHolds:

@@ -8,11 +8,12 @@ from datetime import datetime
 
 from sendonce.adapters.stores.memory.people import suppress
 from sendonce.adapters.stores.memory.state import JobRow, State
-from sendonce.domain.addresses import Address, suppression_key
-from sendonce.domain.events import BounceType, EventKind
-from sendonce.domain.soft_bounces import SOFT_BOUNCE_NOTE, LetterFate, last_of_a_row
-from sendonce.domain.subscribers import SubscriberStatus
-from sendonce.domain.suppressions import EVERYBODY, SuppressionReason
+from sendonce.domain.engine.addresses import Address
+from sendonce.domain.engine.events import BounceType, EventKind
+from sendonce.domain.people.soft_bounces import SOFT_BOUNCE_NOTE, LetterFate, last_of_a_row
+from sendonce.domain.people.subscribers import SubscriberStatus
+from sendonce.domain.people.suppression_keys import suppression_key
+from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
 
 
 class SoftBounces:

@@ -10,17 +10,17 @@ from datetime import datetime
 from threading import RLock
 from typing import Any
 
-from sendonce.domain.addresses import suppression_key
-from sendonce.domain.event_route import Receiver
-from sendonce.domain.events import DeliveryEvent, UnreadableEvent
-from sendonce.domain.ids import time_ordered_id
-from sendonce.domain.jobs import Job, JobState
-from sendonce.domain.letters import Letter
-from sendonce.domain.mailouts import Mailout, MailoutStatus, Phase
-from sendonce.domain.senders import SenderHold
-from sendonce.domain.subscribers import Subscriber
-from sendonce.domain.suppressions import EVERYBODY, Suppression
-from sendonce.domain.workers import WorkerRecord
+from sendonce.domain.engine.event_route import Receiver
+from sendonce.domain.engine.events import DeliveryEvent, UnreadableEvent
+from sendonce.domain.engine.ids import time_ordered_id
+from sendonce.domain.engine.jobs import Job, JobState
+from sendonce.domain.engine.letters import Letter
+from sendonce.domain.engine.senders import SenderHold
+from sendonce.domain.engine.workers import WorkerRecord
+from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus, Phase
+from sendonce.domain.people.subscribers import Subscriber
+from sendonce.domain.people.suppression_keys import suppression_key
+from sendonce.domain.people.suppressions import EVERYBODY, Suppression
 
 
 @dataclass(slots=True)

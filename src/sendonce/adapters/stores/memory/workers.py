@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sendonce.adapters.stores.memory.state import Canary, State
-from sendonce.domain.jobs import JobState
-from sendonce.domain.pacing import PERMIT_GRACE, PERMIT_LEASE, fair_share
-from sendonce.domain.workers import Pulse, WorkerRecord, WorkerStatus
+from sendonce.domain.engine.jobs import JobState
+from sendonce.domain.engine.pacing import PERMIT_GRACE, PERMIT_LEASE, fair_share
+from sendonce.domain.engine.workers import Pulse, WorkerRecord, WorkerStatus
 from sendonce.errors import Refused
 
 

@@ -8,8 +8,8 @@ from sqlalchemy.engine import Connection
 from sendonce.adapters.stores.schema import mailouts, message_jobs
 from sendonce.adapters.stores.sql.arrows import DOUBTED
 from sendonce.adapters.stores.sql.rows import in_state
-from sendonce.domain.jobs import ADOPTED_ATTEMPTS, MOVES, JobState, Move
-from sendonce.domain.mailouts import RESTORED
+from sendonce.domain.engine.jobs import ADOPTED_ATTEMPTS, MOVES, JobState, Move
+from sendonce.domain.mailouts.mailouts import RESTORED
 
 JOBS = message_jobs.c
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import attempts, mailouts, message_jobs
-from sendonce.domain.jobs import MOVES, Evidence, JobState, Move, weigh_evidence
+from sendonce.domain.engine.jobs import MOVES, Evidence, JobState, Move, weigh_evidence
 
 JOBS = message_jobs.c
 

@@ -53,7 +53,7 @@ class Database:
         return Path(self.url.database or "") if self.is_sqlite else None
 
     def fingerprint(self) -> str:
-        """What tells this database from a copy of it: see domain/fingerprints."""
+        """What tells this database from a copy of it: see domain/engine/fingerprints."""
         file = self.sqlite_file
         if file is not None:
             return file_fingerprint(file)

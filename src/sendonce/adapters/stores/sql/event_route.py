@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 from sendonce.adapters.stores.schema import event_receivers, event_topics
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import insert_for, new_id
-from sendonce.domain.event_route import Listening, Receiver, longest_silence
+from sendonce.domain.engine.event_route import Listening, Receiver, longest_silence
 
 R = event_receivers.c
 T = event_topics.c

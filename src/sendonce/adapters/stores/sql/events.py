@@ -10,21 +10,14 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import (
-    canaries,
-    delivery_events,
-    ledger,
-    message_jobs,
-    unreadable_events,
-)
+from sendonce.adapters.stores.schema import canaries, delivery_events, ledger, message_jobs, unreadable_events
 from sendonce.adapters.stores.sql.arrows import accept, lock_job
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
 from sendonce.adapters.stores.sql.rows import insert_for, new_id
 from sendonce.adapters.stores.sql.soft_bounces import SoftBounces
 from sendonce.adapters.stores.sql.suppressions import mark_subscriber, suppress
-from sendonce.domain.addresses import suppression_key
-from sendonce.domain.events import (
+from sendonce.domain.engine.events import (
     MARKS,
     MOST_UNREADABLE,
     BounceType,
@@ -33,9 +26,10 @@ from sendonce.domain.events import (
     EventVerdict,
     UnreadableEvent,
 )
-from sendonce.domain.jobs import JobState, weigh_evidence
-from sendonce.domain.privacy import erased_name, is_erased
-from sendonce.domain.suppressions import EVERYBODY, SuppressionReason
+from sendonce.domain.engine.jobs import JobState, weigh_evidence
+from sendonce.domain.people.privacy import erased_name, is_erased
+from sendonce.domain.people.suppression_keys import suppression_key
+from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
 
 E = delivery_events.c
 J = message_jobs.c

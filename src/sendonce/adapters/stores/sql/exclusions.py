@@ -14,8 +14,8 @@ from sqlalchemy.engine import Connection, Row
 from sendonce.adapters.stores.schema import excluded_recipients, message_jobs, subscribers
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import insert_for
-from sendonce.domain.exclusions import NOT_REACHED, was_reached
-from sendonce.domain.jobs import MOVES, JobState, Move
+from sendonce.domain.engine.jobs import MOVES, JobState, Move
+from sendonce.domain.mailouts.exclusions import NOT_REACHED, was_reached
 
 J = message_jobs.c
 X = excluded_recipients.c

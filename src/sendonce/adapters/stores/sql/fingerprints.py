@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from sendonce.domain.fingerprints import UNREADABLE
+from sendonce.domain.engine.fingerprints import UNREADABLE
 from sendonce.errors import Unavailable
 
 

@@ -21,11 +21,11 @@ from typing import Any, Protocol
 from sqlalchemy.engine import Connection
 
 from sendonce.adapters.stores.sql.database import Database
-from sendonce.domain.claim_counts import refuse_if_halted, was_committed
-from sendonce.domain.fingerprints import refuse_another_database
-from sendonce.domain.jobs import ClaimedJob, ClaimRequest, JobState
-from sendonce.domain.workers import WorkerRow
-from sendonce.ports import JobRef
+from sendonce.domain.engine.claim_counts import refuse_if_halted, was_committed
+from sendonce.domain.engine.fingerprints import refuse_another_database
+from sendonce.domain.engine.jobs import ClaimedJob, ClaimRequest, JobState
+from sendonce.domain.engine.workers import WorkerRow
+from sendonce.ports.engine import JobRef
 
 AcceptedLetter = tuple[str, int, str | None]
 """Job, attempt, the provider's message id."""

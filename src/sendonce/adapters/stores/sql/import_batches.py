@@ -12,8 +12,8 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
 from sendonce.adapters.stores.sql.database import Database
-from sendonce.domain.ids import time_ordered_ids
-from sendonce.domain.people_columns import PeopleColumns
+from sendonce.domain.engine.ids import time_ordered_ids
+from sendonce.domain.people.people_columns import PeopleColumns
 
 if TYPE_CHECKING:
     import psycopg

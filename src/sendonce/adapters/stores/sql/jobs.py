@@ -11,10 +11,10 @@ import sqlalchemy as sa
 from sendonce.adapters.stores.schema import canaries, delivery_events, mailouts, message_jobs, suppressions
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import as_job, in_state
-from sendonce.domain.ids import prefix_range
-from sendonce.domain.jobs import Books, Job, JobState
-from sendonce.domain.reports import ERROR_STATES, TROUBLES, RecipientOutcome
-from sendonce.domain.suppressions import BY_LETTER
+from sendonce.domain.engine.ids import prefix_range
+from sendonce.domain.engine.jobs import Books, Job, JobState
+from sendonce.domain.engine.reports import ERROR_STATES, TROUBLES, RecipientOutcome
+from sendonce.domain.people.suppressions import BY_LETTER
 
 JOBS = message_jobs.c
 EVENTS = delivery_events.c

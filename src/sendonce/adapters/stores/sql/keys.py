@@ -23,8 +23,8 @@ from sendonce.adapters.stores.schema import (
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.peppers import pepper_for_rotation
 from sendonce.adapters.stores.sql.rows import insert_audit
-from sendonce.domain.peppers import KEY_LENGTH, LINK_LENGTH, rekeyed
-from sendonce.domain.privacy import ERASED
+from sendonce.domain.people.peppers import KEY_LENGTH, LINK_LENGTH, rekeyed
+from sendonce.domain.people.privacy import ERASED
 
 USED, FORGOTTEN = "unsubscribe key used", "unsubscribe key forgotten"
 _KEYS = (

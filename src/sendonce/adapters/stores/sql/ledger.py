@@ -29,9 +29,9 @@ from sendonce.adapters.stores.sql.neighbours import look_around
 from sendonce.adapters.stores.sql.rows import in_state, insert_audit
 from sendonce.adapters.stores.sql.sender_holds import lock_hold, put_off_probes
 from sendonce.adapters.stores.sql.workers import lock_worker, sign_off
-from sendonce.domain.doubts import Doubt, Surroundings
-from sendonce.domain.failpoints import failpoint
-from sendonce.domain.jobs import (
+from sendonce.domain.engine.doubts import Doubt, Surroundings
+from sendonce.domain.engine.failpoints import failpoint
+from sendonce.domain.engine.jobs import (
     ADOPTED_CLAIMS,
     BEFORE_ALL,
     MOVES,
@@ -43,12 +43,12 @@ from sendonce.domain.jobs import (
     Turn,
     ended_before_adoption,
 )
-from sendonce.domain.outcomes import Accepted, Deferred, InDoubt
-from sendonce.domain.outcomes import Refused as RefusedOutcome
-from sendonce.domain.senders import SenderHold
-from sendonce.domain.workers import ADOPTED, VOUCHED, LedgerIdentity
+from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt
+from sendonce.domain.engine.outcomes import Refused as RefusedOutcome
+from sendonce.domain.engine.senders import SenderHold
+from sendonce.domain.engine.workers import ADOPTED, VOUCHED, LedgerIdentity
 from sendonce.errors import LedgerRolledBack, Refused, Unavailable
-from sendonce.ports import JobRef
+from sendonce.ports.engine import JobRef
 
 JOBS = message_jobs.c
 

@@ -14,10 +14,10 @@ from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.exclusions import count_excluded
 from sendonce.adapters.stores.sql.planning import SqlPlanning
 from sendonce.adapters.stores.sql.rows import in_state, insert_audit, insert_for, insert_outbox, new_id
-from sendonce.domain.ids import prefix_range
-from sendonce.domain.jobs import JobState
-from sendonce.domain.letters import Letter
-from sendonce.domain.mailouts import (
+from sendonce.domain.engine.ids import prefix_range
+from sendonce.domain.engine.jobs import JobState
+from sendonce.domain.engine.letters import Letter
+from sendonce.domain.mailouts.mailouts import (
     RESTORED,
     Mailout,
     MailoutStatus,

@@ -18,8 +18,8 @@ from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import canaries, delivery_events, message_jobs, workers
 from sendonce.adapters.stores.sql.rows import in_state
-from sendonce.domain.doubts import NEAR, Doubt, Surroundings
-from sendonce.domain.jobs import JobState
+from sendonce.domain.engine.doubts import NEAR, Doubt, Surroundings
+from sendonce.domain.engine.jobs import JobState
 
 C = canaries.c
 E = delivery_events.c

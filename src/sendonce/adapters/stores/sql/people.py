@@ -30,8 +30,8 @@ from sendonce.adapters.stores.sql.peppers import pepper_in_force
 from sendonce.adapters.stores.sql.rows import as_job, insert_audit
 from sendonce.adapters.stores.sql.subscribers import as_subscriber
 from sendonce.adapters.stores.sql.suppressions import as_suppression, suppress
-from sendonce.domain.addresses import Address, suppression_key
-from sendonce.domain.privacy import (
+from sendonce.domain.engine.addresses import Address
+from sendonce.domain.people.privacy import (
     ERASED_NOTE,
     Attempt,
     Erasure,
@@ -41,7 +41,8 @@ from sendonce.domain.privacy import (
     erased_name,
     is_erased,
 )
-from sendonce.domain.suppressions import EVERYBODY, SuppressionReason
+from sendonce.domain.people.suppression_keys import suppression_key
+from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
 from sendonce.errors import Unavailable
 
 A, E, J, P, S = attempts.c, delivery_events.c, message_jobs.c, subscribers.c, suppressions.c

@@ -14,11 +14,12 @@ from sendonce.adapters.stores.schema import mailouts, subscribers, suppressions
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.exclusions import excluded_by, forget_excluded, gather_excluded
 from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
-from sendonce.domain.addresses import parse_address, suppression_key
-from sendonce.domain.exclusions import got_already
-from sendonce.domain.ids import time_ordered_ids
-from sendonce.domain.mailouts import PlanProgress
-from sendonce.domain.suppressions import EVERYBODY
+from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.engine.ids import time_ordered_ids
+from sendonce.domain.mailouts.exclusions import got_already
+from sendonce.domain.mailouts.mailouts import PlanProgress
+from sendonce.domain.people.suppression_keys import suppression_key
+from sendonce.domain.people.suppressions import EVERYBODY
 
 M = mailouts.c
 S = subscribers.c

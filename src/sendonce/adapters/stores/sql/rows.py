@@ -11,8 +11,8 @@ from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import audit_log, message_jobs, outbox
 from sendonce.adapters.stores.sql.database import Database
-from sendonce.domain.ids import time_ordered_id
-from sendonce.domain.jobs import Job, JobState
+from sendonce.domain.engine.ids import time_ordered_id
+from sendonce.domain.engine.jobs import Job, JobState
 
 _JOB_FIELDS = tuple(f.name for f in fields(Job) if f.name != "state")
 

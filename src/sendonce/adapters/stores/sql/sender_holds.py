@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection, Row
 from sendonce.adapters.stores.schema import sender_holds
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import insert_audit, insert_for
-from sendonce.domain.senders import PROBE_WITHIN, HoldOrder, SenderHold
+from sendonce.domain.engine.senders import PROBE_WITHIN, HoldOrder, SenderHold
 
 H = sender_holds.c
 

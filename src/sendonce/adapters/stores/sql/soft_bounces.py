@@ -9,18 +9,12 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import (
-    delivery_events,
-    mailouts,
-    message_jobs,
-    subscribers,
-    suppressions,
-)
+from sendonce.adapters.stores.schema import delivery_events, mailouts, message_jobs, subscribers, suppressions
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.suppressions import suppress
-from sendonce.domain.events import BounceType, EventKind
-from sendonce.domain.soft_bounces import SOFT_BOUNCE_NOTE, LetterFate, last_of_a_row
-from sendonce.domain.suppressions import EVERYBODY, SuppressionReason
+from sendonce.domain.engine.events import BounceType, EventKind
+from sendonce.domain.people.soft_bounces import SOFT_BOUNCE_NOTE, LetterFate, last_of_a_row
+from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
 
 E, J, P, S = delivery_events.c, message_jobs.c, subscribers.c, suppressions.c
 

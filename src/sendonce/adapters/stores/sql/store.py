@@ -26,27 +26,23 @@ from sendonce.adapters.stores.sql.sender_holds import SqlSenderHolds
 from sendonce.adapters.stores.sql.subscribers import SqlSubscribers
 from sendonce.adapters.stores.sql.suppressions import SqlSuppressions
 from sendonce.adapters.stores.sql.workers import SqlCanaries, SqlPermits, SqlWorkers
-from sendonce.domain.peppers import LINK_LENGTH
-from sendonce.domain.soft_bounces import SOFT_BOUNCE_LIMIT
-from sendonce.domain.subscribers import DEFAULT_TENANT
+from sendonce.domain.people.peppers import LINK_LENGTH
+from sendonce.domain.people.soft_bounces import SOFT_BOUNCE_LIMIT
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import Refused, SchemaMismatch, Unavailable
-from sendonce.ports import (
-    Assets,
+from sendonce.ports.engine import (
     Canaries,
     EventRoute,
     Events,
     Jobs,
-    Keys,
     Ledger,
-    Mailouts,
     Outbox,
-    People,
     Permits,
     SenderHolds,
-    Subscribers,
-    Suppressions,
     Workers,
 )
+from sendonce.ports.mailouts import Assets, Mailouts
+from sendonce.ports.people import Keys, People, Subscribers, Suppressions
 
 if TYPE_CHECKING:
     from alembic.config import Config

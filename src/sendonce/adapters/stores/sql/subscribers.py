@@ -17,8 +17,8 @@ from sendonce.adapters.stores.sql.import_batches import ImportBatch, write_to_po
 from sendonce.adapters.stores.sql.peppers import look_up_pepper, pepper_in_force
 from sendonce.adapters.stores.sql.rows import insert_audit, insert_for, new_id
 from sendonce.adapters.stores.sql.suppressions import suppress_all
-from sendonce.domain.addresses import Address, suppression_key
-from sendonce.domain.people_columns import (
+from sendonce.domain.engine.addresses import Address
+from sendonce.domain.people.people_columns import (
     STATUSES,
     Denial,
     PeopleColumns,
@@ -26,7 +26,7 @@ from sendonce.domain.people_columns import (
     denied_mailboxes,
     suppression_keys,
 )
-from sendonce.domain.subscribers import (
+from sendonce.domain.people.subscribers import (
     Addition,
     ImportCounts,
     NewSubscriber,
@@ -34,7 +34,8 @@ from sendonce.domain.subscribers import (
     SubscriberStatus,
     addition_of,
 )
-from sendonce.domain.suppressions import EVERYBODY
+from sendonce.domain.people.suppression_keys import suppression_key
+from sendonce.domain.people.suppressions import EVERYBODY
 from sendonce.errors import NotFound, Unavailable
 
 S = subscribers.c

@@ -13,9 +13,10 @@ from sendonce.adapters.stores.schema import message_jobs, subscribers, suppressi
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
 from sendonce.adapters.stores.sql.rows import insert_audit, insert_for
-from sendonce.domain.addresses import Address, suppression_key
-from sendonce.domain.privacy import is_erased
-from sendonce.domain.suppressions import (
+from sendonce.domain.engine.addresses import Address
+from sendonce.domain.people.privacy import is_erased
+from sendonce.domain.people.suppression_keys import suppression_key
+from sendonce.domain.people.suppressions import (
     BY_LETTER,
     EVERYBODY,
     GRAVITY,

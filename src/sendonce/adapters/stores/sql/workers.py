@@ -11,9 +11,9 @@ import sqlalchemy as sa
 from sendonce.adapters.stores.schema import canaries, mailouts, message_jobs, permit_keys, permits, workers
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import in_state
-from sendonce.domain.jobs import JobState
-from sendonce.domain.pacing import PERMIT_GRACE, PERMIT_LEASE, fair_share
-from sendonce.domain.workers import Pulse, WorkerRecord, WorkerStatus
+from sendonce.domain.engine.jobs import JobState
+from sendonce.domain.engine.pacing import PERMIT_GRACE, PERMIT_LEASE, fair_share
+from sendonce.domain.engine.workers import Pulse, WorkerRecord, WorkerStatus
 from sendonce.errors import Refused
 
 W = workers.c

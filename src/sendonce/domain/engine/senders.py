@@ -1,0 +1,124 @@
+"""The sender: who a provider judges, and when it is held because the provider refuses it.
+
+A refusal is either the letter's (a bad address, bad content) or the sender's (its account, its identity, its
+configuration). The sender's refusals would meet every other letter too, so the sender is held:
+
+    sending ──refused──► held until T ──T has come──► one letter is tried ──accepted──► sending
+                             ▲                                │
+                             └────── longer, up to an hour ◄──┘ refused again
+
+A person can end a hold at any time. The letters wait unharmed meanwhile.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from sendonce.domain.engine.outcomes import Accepted, Deferred, Outcome, Refused
+
+FIRST_HOLD = 60.0
+LONGEST_HOLD = 3600.0
+PROBE_WITHIN = 60.0
+"""Seconds that a probe has for its answer before another letter may be tried."""
+RUN_THAT_HOLDS = 20
+"""So many equal refusals in a row, and no letter accepted between them, are the sender's trouble."""
+
+
+class SenderKey(NamedTuple):
+    """Whom the provider judges. ``account`` is an SES region or an SMTP host; it has no slash."""
+
+    transport: str
+    account: str
+    address: str
+
+    def __str__(self) -> str:
+        return "/".join(self)
+
+
+def read_key(text: str) -> SenderKey:
+    """The parts of a key that was written with ``str``; missing parts are empty."""
+    parts = (*text.split("/", 2), "", "")
+    return SenderKey(*parts[:3])
+
+
+@dataclass(frozen=True, slots=True)
+class SenderHold:
+    """A held sender. ``tries`` counts the refusals: the first one and those of the probes."""
+
+    key: str
+    code: str
+    reason: str
+    held_at: datetime
+    next_try_at: datetime
+    tries: int
+
+    def lets_nobody_try(self, now: datetime) -> bool:
+        return now < self.next_try_at
+
+
+class HoldOrder(NamedTuple):
+    """What the engine asks a store to hold, and for how long.
+
+    ``probe`` marks the answer to the letter that was tried during a hold: it makes the hold longer. Any other
+    refusal met the sender before it was held, and changes nothing.
+    """
+
+    code: str
+    reason: str
+    seconds: float
+    probe: bool = False
+
+
+def hold_seconds(tries: int, retry_after: float | None) -> float:
+    """How long the ``tries``-th refusal holds the sender."""
+    grown: float = FIRST_HOLD * 2.0 ** min(tries - 1, 10)
+    return min(max(grown, retry_after or 0.0), LONGEST_HOLD)
+
+
+def put_down_to_sender(outcome: Outcome, hold: SenderHold) -> Outcome:
+    """The answer to a probe: a letter that meets the very refusal of the hold is not at fault."""
+    if isinstance(outcome, Refused) and outcome.code == hold.code:
+        return Deferred(outcome.code, outcome.reason, throttle=True, hold=True)
+    return outcome
+
+
+class RefusalRun:
+    """Counts equal refusals in a row. Deferrals and doubts neither count nor break a run."""
+
+    def __init__(self) -> None:
+        self.length = 0
+        self._words: tuple[str, str] | None = None
+
+    def observe(self, outcome: Outcome) -> bool:
+        """Whether this outcome makes the run long enough to hold the sender; then a new run begins."""
+        if isinstance(outcome, Accepted):
+            self.length = 0
+        elif isinstance(outcome, Refused):
+            words = (outcome.code, same_words(outcome.reason))
+            self.length = self.length + 1 if self.length and words == self._words else 1
+            self._words = words
+        if self.length < RUN_THAT_HOLDS:
+            return False
+        self.length = 0
+        return True
+
+
+_ADDRESS = re.compile(r"[^\s<>@]+@[^\s<>@]+")
+_NUMBERED = re.compile(r"[^\s]*\d[^\s]*")
+
+
+def same_words(reason: str) -> str:
+    """A refusal without what differs from letter to letter: addresses, numbers, ids of a session."""
+    return " ".join(_NUMBERED.sub("#", _ADDRESS.sub("@", reason[:500].lower())).split())
+
+
+def reason_of_run(refused: Refused, mailout_id: str) -> str:
+    """Why a run of refusals holds the sender, and how its failed letters get another life."""
+    return (
+        f"{RUN_THAT_HOLDS} letters in a row were refused with the same words: {refused.reason} "
+        "They are failed; after the cause is mended, give them another life: "
+        f"sendonce jobs retry --failed --mailout {mailout_id} --code {refused.code}"
+    )

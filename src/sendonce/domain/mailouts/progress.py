@@ -1,0 +1,137 @@
+"""How a mailout gets on: how fast, until when, and why nothing moves, if nothing does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from sendonce.domain.engine.jobs import Books, Job
+from sendonce.domain.engine.senders import SenderHold
+from sendonce.domain.engine.workers import Rest, WorkerRecord
+from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus, Phase
+
+
+class Cause(StrEnum):
+    """Why no letter leaves. A new cause may be added; none is renamed."""
+
+    HALTED = "halted"
+    CANCELLED = "cancelled"
+    PAUSED = "paused"
+    SCHEDULED = "scheduled"
+    NO_WORKER = "no_worker"
+    FETCHING = "fetching"
+    PLANNING = "planning"
+    HELD = "held"
+    QUOTA = "quota"
+    SENDING_PAUSED = "sending_paused"
+    THROTTLED = "throttled"
+    CLOCK = "clock"
+    RETRY = "retry"
+
+
+@dataclass(frozen=True, slots=True)
+class Standstill:
+    """``detail`` says what happened, ``fix`` what to do about it: empty where waiting is enough."""
+
+    cause: Cause
+    detail: str
+    fix: str = ""
+    next_try_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """``rate`` is in letters per second, None where nothing is measured; ``workers`` are those at work."""
+
+    standstill: Standstill | None
+    rate: float | None
+    estimated_end: datetime | None
+    workers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """All that a mailout's progress is judged by. ``sharing`` mailouts are sending at the moment."""
+
+    mailout: Mailout
+    books: Books
+    now: datetime
+    halted: str | None
+    hold: SenderHold | None
+    workers: Sequence[WorkerRecord]
+    next_due: Job | None
+    sharing: int
+
+
+_ACCOUNT_FIX = "See what your mail provider says about the account. Sending goes on by itself."
+_FIXES = {Rest.SENDING_PAUSED: _ACCOUNT_FIX, Rest.CLOCK: "Set the clock of the worker's machine right."}
+
+
+def explain(seen: Sight) -> Progress:
+    """How a mailout gets on, and why it does not."""
+    at_work = [worker for worker in seen.workers if worker.is_at_work(seen.now)]
+    if seen.mailout.status != MailoutStatus.SENDING:
+        return Progress(_before_the_start(seen), None, None, len(at_work))
+    standstill = _of_the_mailout(seen) or _of_the_workers(seen, at_work) or _of_the_letters(seen)
+    rate = _rate(seen, at_work) if standstill is None else None
+    end = seen.now + timedelta(seconds=seen.books.open / rate) if rate and seen.books.open else None
+    return Progress(standstill, rate, end, len(at_work))
+
+
+def _before_the_start(seen: Sight) -> Standstill | None:
+    mailout = seen.mailout
+    if mailout.status == MailoutStatus.READY and mailout.scheduled and mailout.send_at is not None:
+        return Standstill(Cause.SCHEDULED, "It is scheduled for later.", next_try_at=mailout.send_at)
+    return None
+
+
+def _of_the_mailout(seen: Sight) -> Standstill | None:
+    mailout = seen.mailout
+    if seen.halted is not None:
+        return Standstill(Cause.HALTED, seen.halted, "Run 'sendonce doctor': it says what to do.")
+    if mailout.cancelled:
+        return Standstill(Cause.CANCELLED, "It is being cancelled: letters on the wire are waited for.")
+    if mailout.paused:
+        detail = f"It is paused: {mailout.reason}." if mailout.reason else "It is paused."
+        return Standstill(Cause.PAUSED, detail, f"To go on: sendonce mailout resume {mailout.id}")
+    return None
+
+
+def _of_the_workers(seen: Sight, at_work: Sequence[WorkerRecord]) -> Standstill | None:
+    if seen.hold is not None and seen.mailout.phase == Phase.RUNNING:
+        return of_hold(seen.hold)
+    if not at_work:
+        return Standstill(Cause.NO_WORKER, "No worker is at work.", "Start one: sendonce worker")
+    if seen.mailout.phase == Phase.FETCHING:
+        return Standstill(Cause.FETCHING, "Its letter is being read from the page it was written on.")
+    if seen.mailout.phase == Phase.PLANNING:
+        return Standstill(Cause.PLANNING, "Its letters are being planned, one for each recipient.")
+    if all(worker.rests for worker in at_work):
+        rest = Rest(at_work[0].rests or Rest.THROTTLED)
+        reason = at_work[0].rest_reason or "The workers rest."
+        return Standstill(Cause(rest), reason, _FIXES.get(rest, ""), at_work[0].rests_until)
+    return None
+
+
+def of_hold(hold: SenderHold) -> Standstill:
+    fix = f"Mend the cause. To go on at once then: sendonce sender release {hold.key}"
+    return Standstill(Cause.HELD, f"The provider refuses the sender: {hold.reason}", fix, hold.next_try_at)
+
+
+def _of_the_letters(seen: Sight) -> Standstill | None:
+    """Nothing is on the wire, and what is left comes due later."""
+    first = seen.next_due
+    if seen.books.sending or first is None or first.due_at <= seen.now:
+        return None
+    why = f": {first.reason}" if first.reason else "."
+    count = seen.books.scheduled
+    letters = f"{count} letters wait" if count != 1 else "1 letter waits"
+    return Standstill(Cause.RETRY, f"{letters} for another try{why}", next_try_at=first.due_at)
+
+
+def _rate(seen: Sight, at_work: Sequence[WorkerRecord]) -> float | None:
+    """This mailout's share of what all workers do together."""
+    total = sum(worker.rate or 0.0 for worker in at_work)
+    return round(total / max(seen.sharing, 1), 2) if total else None

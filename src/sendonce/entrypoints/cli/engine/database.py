@@ -1,0 +1,131 @@
+"""sendonce db …"""
+
+from __future__ import annotations
+
+import getpass
+from typing import Annotated
+
+import typer
+
+from sendonce.domain.engine.checks import count_of
+from sendonce.domain.mailouts.mailouts import RESTORED
+from sendonce.entrypoints.cli.context import opened_store, ready_settings
+from sendonce.entrypoints.cli.output import JsonFlag, print_json, say
+from sendonce.errors import NotFound
+from sendonce.ports.store import Store
+
+group = typer.Typer(
+    name="db",
+    help="The database: its schema, its keys, and taking a restored one into use.",
+    no_args_is_help=True,
+)
+
+
+@group.command()
+def upgrade(json: JsonFlag = False) -> None:
+    """Bring the database to this program's schema."""
+    from sendonce.adapters.stores.schema import HEAD
+    from sendonce.adapters.stores.sql.database import Database
+    from sendonce.adapters.stores.sql.store import upgrade_schema
+
+    settings = ready_settings()
+    database = Database(settings.database_url, settings.database_schema or None)
+    try:
+        before = upgrade_schema(database)
+    finally:
+        database.close()
+    if json:
+        print_json({"from": before, "to": HEAD})
+    elif before == HEAD:
+        say(f"The schema is up to date ({HEAD}).")
+    else:
+        say(f"The schema went from {before or 'nothing'} to {HEAD}.")
+
+
+@group.command()
+def adopt(
+    nothing_was_lost: Annotated[
+        bool,
+        typer.Option(
+            "--nothing-was-lost",
+            help="You know that this database has every commit of the former one, as after a clean switch to "
+            "a synchronous standby: nothing is put in doubt.",
+        ),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Take a restored, copied or promoted database into use.
+
+    What is scheduled or sending in started mailouts may have been sent from the other copy: it becomes
+    in doubt, and 'sendonce jobs resolve' or the provider's events settle it. Letters that had failed may have
+    been retried there: 'sendonce jobs retry' sends them again only with --not-sent-elsewhere.
+    """
+    from sendonce.wiring.stores import state_directory
+
+    settings = ready_settings()
+    with opened_store(settings) as store:
+        if not yes:
+            typer.confirm(
+                "Stop every other copy of this database first. Is this the only one in use?", abort=True
+            )
+        if nothing_was_lost:
+            _vouch(store, yes=yes, json=json)
+            return
+        highest = state_directory(settings, store).highest_claim()
+        doubted = store.ledger.adopt(store.fingerprint(), highest, getpass.getuser())
+        unsure = [m for m in store.mailouts.all() if m.paused and m.reason == RESTORED]
+    if json:
+        print_json({"in_doubt": doubted, "paused": [mailout.id for mailout in unsure]})
+        return
+    in_doubt = count_of(doubted, "job is", "jobs are")
+    say(f"Adopted. {in_doubt} now in doubt: 'sendonce jobs in-doubt' lists them.")
+    for mailout in unsure:
+        say(f"Mailout {mailout.id} «{mailout.name}» is paused: it may have been sent from the other copy.")
+    if unsure:
+        say("Only if you know that it was not: sendonce mailout resume ID --not-sent-elsewhere")
+
+
+def _vouch(store: Store, *, yes: bool, json: bool) -> None:
+    if not yes:
+        typer.confirm(
+            "A commit that was lost is a letter sent twice. Do you know that nothing was lost?", abort=True
+        )
+    store.ledger.vouch(store.fingerprint(), getpass.getuser())
+    if json:
+        print_json({"in_doubt": 0, "paused": [], "nothing_was_lost": True})
+    else:
+        say("Adopted on your word that nothing was lost, which is in the audit log. Nothing is in doubt.")
+
+
+@group.command("rotate-keys")
+def rotate_keys(
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Put the hashes of suppressed addresses under a new key; erased people stay suppressed.
+
+    Everything that writes waits meanwhile, some seconds for each million of letters.
+    """
+    with opened_store(ready_settings()) as store:
+        if not yes:
+            typer.confirm("Others who write to this database wait meanwhile. Rotate now?", abort=True)
+        count = store.keys.rotate(getpass.getuser())
+    if json:
+        print_json({"suppressions": count})
+    else:
+        say(f"Rotated: {count_of(count, 'suppression is', 'suppressions are')} under a new key and in force.")
+
+
+@group.command("forget-key")
+def forget_key(
+    fingerprint: Annotated[str, typer.Argument(help="As doctor shows it.")], json: JsonFlag = False
+) -> None:
+    """Stop asking after a former UNSUBSCRIBE_SECRET that is lost for good: the links it signed are dead."""
+    with opened_store(ready_settings()) as store:
+        if not store.keys.forget(fingerprint, getpass.getuser()):
+            raise NotFound(f"No letters were signed with a secret of fingerprint {fingerprint[:80]!r}.")
+    if json:
+        print_json({"forgotten": fingerprint})
+    else:
+        say(f"Forgotten: {fingerprint}. Who unsubscribes by its links has to be suppressed by hand.")

@@ -1,0 +1,209 @@
+"""sendonce jobs …"""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Sequence
+from datetime import timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sendonce.domain.engine.checks import count_of, listed
+from sendonce.domain.engine.doubts import Weighed
+from sendonce.domain.engine.jobs import Job, JobState
+from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings, whole_id
+from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
+from sendonce.errors import BadInput, NotFound, Refused
+from sendonce.flows.engine.resolve_doubts import weigh_doubts
+from sendonce.wiring.worker import doubt_quiet
+
+if TYPE_CHECKING:
+    from sendonce.adapters.stores.sql import SqlStore
+    from sendonce.flows.mailouts.retry_jobs import RetryReport
+
+group = typer.Typer(name="jobs", help="Message jobs: one letter to one recipient each.", no_args_is_help=True)
+
+MailoutOption = Annotated[str | None, typer.Option("--mailout", help="Only those of this mailout.")]
+WorkerOption = Annotated[str | None, typer.Option("--worker", help="Only those of this worker: one crash.")]
+LimitOption = Annotated[int, typer.Option(min=1, max=100_000, help="How many at the most.")]
+JobIds = Annotated[list[str] | None, typer.Argument(help="Job ids.")]
+MOST_AT_ONCE = 100_000
+MOST_NAMED = 20
+PARKED_ADVICE = (
+    "Parked letters wait for your word. Find out whether they were taken (the provider's console or log, the "
+    "recipient), then run 'sendonce jobs resolve sent ID…', or 'sendonce jobs resolve not-sent ID…' to send "
+    "them again. A letter that stays parked is never sent twice."
+)
+
+
+class Verdict(StrEnum):
+    SENT = "sent"
+    NOT_SENT = "not-sent"
+
+
+@group.command("list")
+def list_(
+    state: Annotated[JobState | None, typer.Option(help="Only those in this state.")] = None,
+    mailout: MailoutOption = None,
+    limit: LimitOption = 100,
+    json: JsonFlag = False,
+) -> None:
+    """Show message jobs."""
+    _show([state] if state else [], mailout, limit, json)
+
+
+@group.command("in-doubt")
+def in_doubt(mailout: MailoutOption = None, limit: LimitOption = 1000, json: JsonFlag = False) -> None:
+    """Show jobs whose letter may or may not have been taken by the provider, and what each waits for."""
+    settings = ready_settings()
+    with opened_store(settings) as store:
+        mailout_id = find_mailout(store, mailout).id if mailout else None
+        weighed = _weighed(store, doubt_quiet(settings), mailout_id, limit)
+        jobs = store.jobs.list(states=[JobState.IN_DOUBT], mailout_id=mailout_id, limit=limit)
+        shown = [(job, weighed[job.id]) for job in jobs if job.id in weighed]
+    if json:
+        print_json([{**as_dict(job), "parked": found.parked, "why": found.why} for job, found in shown])
+        return
+    rows = [(job.id, job.recipient, job.attempt, found.standing, found.why) for job, found in shown]
+    print_table(
+        count_of(len(rows), "job in doubt", "jobs in doubt"), ["id", "recipient", "attempt", "", "why"], rows
+    )
+    if any(found.parked for _, found in shown):
+        say(PARKED_ADVICE)
+
+
+def _weighed(store: SqlStore, quiet: timedelta, mailout_id: str | None, limit: int) -> dict[str, Weighed]:
+    found = weigh_doubts(store, quiet, mailout_id=mailout_id, limit=limit)
+    return {doubt.job_id: weighed for doubt, weighed in found}
+
+
+@group.command()
+def dead(mailout: MailoutOption = None, limit: LimitOption = 1000, json: JsonFlag = False) -> None:
+    """Show jobs whose tries are used up."""
+    _show([JobState.DEAD], mailout, limit, json)
+
+
+@group.command()
+def resolve(
+    verdict: Annotated[
+        Verdict, typer.Argument(help="What you know: 'sent', or 'not-sent' (it is sent anew).")
+    ],
+    job_ids: JobIds = None,
+    mailout: MailoutOption = None,
+    worker: WorkerOption = None,
+    note: Annotated[str, typer.Option(help="How you know; kept in the audit log.")] = "",
+    json: JsonFlag = False,
+) -> None:
+    """Settle jobs in doubt by your word: those named, or all of a mailout or of a worker's crash."""
+    with opened_store(ready_settings()) as store:
+        chosen = [job.id for job in _known(store, job_ids)]
+        if mailout or worker:
+            found = store.jobs.list(
+                states=[JobState.IN_DOUBT],
+                mailout_id=find_mailout(store, mailout).id if mailout else None,
+                worker_id=worker,
+                limit=MOST_AT_ONCE,
+            )
+            chosen += [job.id for job in found]
+        if not chosen:
+            raise BadInput(
+                "Name the jobs, or give --mailout or --worker: 'sendonce jobs in-doubt' lists them."
+            )
+        sent = verdict == Verdict.SENT
+        moved = store.ledger.resolve(chosen, sent=sent, actor=getpass.getuser(), note=note)
+    _report(moved, len(chosen), "resolved", json)
+    if not moved:
+        raise Refused("Only jobs in doubt can be resolved: 'sendonce jobs in-doubt' lists them.")
+
+
+@group.command()
+def retry(
+    job_ids: JobIds = None,
+    mailout: MailoutOption = None,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Failed letters only; without --mailout, those of all mailouts.")
+    ] = False,
+    code: Annotated[str | None, typer.Option("--code", help="Only those that ended with this code.")] = None,
+    not_sent_elsewhere: Annotated[
+        bool,
+        typer.Option("--not-sent-elsewhere", help="You know that no other copy of the database sent them."),
+    ] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Give dead or failed letters another life: those named, or all of a mailout."""
+    from sendonce.flows.mailouts.retry_jobs import RetryOrder, retry_all, retry_named
+
+    if job_ids and (mailout or failed or code):
+        raise BadInput("Name the jobs, or choose them with --mailout, --failed and --code: not both.")
+    if not (job_ids or mailout or failed):
+        raise BadInput("Name the jobs, or give --mailout ID or --failed: 'sendonce jobs dead' lists some.")
+    with opened_store(ready_settings()) as store:
+        if job_ids:
+            jobs = _known(store, job_ids)
+            report = retry_named(store, jobs, getpass.getuser(), not_sent_elsewhere=not_sent_elsewhere)
+        else:
+            states = [JobState.FAILED] if failed else [JobState.DEAD, JobState.FAILED]
+            mailout_id = find_mailout(store, mailout).id if mailout else None
+            order = RetryOrder(states, mailout_id, code, not_sent_elsewhere)
+            report = retry_all(store, order, getpass.getuser())
+    _report_retry(report, json)
+
+
+def _report_retry(report: RetryReport, json: bool) -> None:
+    kinds = [{"state": state, "code": code, "count": n} for (state, code), n in sorted(report.found.items())]
+    if json:
+        left = {"left": report.left} if report.left else {}
+        print_json({"moved": report.moved, "asked": report.asked, "found": kinds, **left})
+    if report.left and not report.moved:
+        raise Refused(f"Nothing was scheduled again. {_why_left(report.left)}")
+    if not report.moved:
+        raise Refused("Nothing was scheduled again: of those chosen, only dead and failed letters could be.")
+    if not json:
+        ways = ", ".join(f"{kind['count']} {kind['state']} with {kind['code']}" for kind in kinds)
+        of_all = f" of {report.asked}" if report.left else ""
+        say(f"Scheduled {count_of(report.moved, 'letter')}{of_all} again ({ways}).")
+        if report.left:
+            say(_why_left(report.left))
+
+
+def _why_left(job_ids: Sequence[str]) -> str:
+    return (
+        f"{count_of(len(job_ids), 'letter')} had ended before this database was adopted and may have been "
+        "sent from another copy since: whoever got one would get it again "
+        f"(jobs {listed(job_ids, MOST_NAMED)}). If you know that none was sent, add --not-sent-elsewhere."
+    )
+
+
+def _known(store: SqlStore, job_ids: Sequence[str] | None) -> list[Job]:
+    """Raises NotFound before anything is changed."""
+    found = []
+    for job_id in job_ids or []:
+        job = store.jobs.get(whole_id("job", job_id, store.jobs.with_prefix))
+        if job is None:
+            raise NotFound(f"There is no job {job_id[:100]!r}: 'sendonce jobs list' shows what there is.")
+        found.append(job)
+    return found
+
+
+def _report(moved: int, asked: int, what: str, json: bool) -> None:
+    if json:
+        print_json({"moved": moved, "asked": asked})
+    else:
+        say(f"{moved} of {count_of(asked, 'job')} {what}.")
+
+
+def _show(states: Sequence[JobState], mailout: str | None, limit: int, json: bool) -> None:
+    with opened_store(ready_settings()) as store:
+        mailout_id = find_mailout(store, mailout).id if mailout else None
+        jobs = store.jobs.list(states=states, mailout_id=mailout_id, limit=limit)
+    if json:
+        print_json([as_dict(job) for job in jobs])
+        return
+    columns = ["id", "recipient", "state", "attempt", "reason"]
+    print_table(count_of(len(jobs), "job"), columns, map(_row, jobs))
+
+
+def _row(job: Job) -> tuple[object, ...]:
+    return job.id, job.recipient, job.state, job.attempt, job.reason or job.code

@@ -1,0 +1,93 @@
+"""sendonce notion …"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sendonce.entrypoints.cli.context import ready_settings
+from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, say
+from sendonce.errors import Refused, Unavailable
+
+if TYPE_CHECKING:
+    from sendonce.adapters.notion.handshake import HandshakeWindow
+
+group = typer.Typer(name="notion", help="The tables and the webhook in Notion.", no_args_is_help=True)
+
+
+@group.command()
+def setup(
+    page: Annotated[str, typer.Argument(help="The page to put the tables on: its link or id.")] = "",
+    check: Annotated[bool, typer.Option("--check", help="Only look, change nothing.")] = False,
+    language: Annotated[str, typer.Option(help="Of new tables: ru or en.")] = "ru",
+    json: JsonFlag = False,
+) -> None:
+    """Create or check the tables of letters and of errors."""
+    from sendonce.adapters.notion.setup import SetupWish, set_up
+    from sendonce.wiring.notion import notion_client, notion_names
+
+    settings = ready_settings()
+    letters, errors = notion_names(settings)
+    wish = SetupWish(
+        parent=page,
+        letters_id=settings.notion_letters_id,
+        errors_id=settings.notion_errors_id,
+        language=language,
+        change=not check,
+        letters=letters,
+        errors=errors,
+    )
+    report = set_up(notion_client(settings), wish)
+    if json:
+        environment = report.environment()
+        print_json({"tables": [as_dict(t) for t in report.tables], "environment": environment})
+    else:
+        for table in report.tables:
+            added = f"added {', '.join(table.added)}" if table.added else "checked"
+            say(f"«{table.title}»: {'created' if table.created else added}.")
+            for problem in table.problems:
+                say(f"  {problem}")
+        for name, value in report.environment().items():
+            say(f"{name}={value}")
+    if not report.is_fine:
+        raise typer.Exit(1)
+
+
+@group.command("await-webhook")
+def await_webhook(
+    minutes: Annotated[float, typer.Option(min=0.01, max=1440, help="How long to wait.")] = 15.0,
+    json: JsonFlag = False,
+) -> None:
+    """Take the verification token of a new webhook: start this, then create the webhook in Notion.
+
+    'sendonce serve' must be running with the same STATE_DIR. The token is shown here and nowhere else.
+    """
+    from sendonce.adapters.notion.handshake import HandshakeWindow
+
+    settings = ready_settings()
+    if settings.notion_webhook_token:
+        raise Refused("NOTION_WEBHOOK_TOKEN is set: take it out and restart 'sendonce serve' to get another.")
+    window = HandshakeWindow(settings.state_dir)
+    window.open(minutes * 60)
+    if not json:
+        say(f"Waiting. In Notion add the webhook {settings.app_base_url}/webhooks/notion")
+    try:
+        token = _wait_for_token(window, minutes * 60)
+    finally:
+        window.close()
+    if json:
+        print_json({"NOTION_WEBHOOK_TOKEN": token})
+    else:
+        say("Paste it into Notion (Verify), put this line into .env and restart 'sendonce serve':")
+        say(f"NOTION_WEBHOOK_TOKEN={token}")
+
+
+def _wait_for_token(window: HandshakeWindow, seconds: float) -> str:
+    ends = time.monotonic() + seconds
+    while (token := window.token()) is None:
+        if time.monotonic() > ends:
+            raise Unavailable("No token came. Can Notion reach the address, and is 'sendonce serve' running?")
+        time.sleep(0.2)
+    return token

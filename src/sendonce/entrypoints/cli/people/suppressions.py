@@ -1,0 +1,158 @@
+"""sendonce suppression …"""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.engine.checks import count_of
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
+from sendonce.domain.people.suppressions import EVERYBODY, EXPORTED, Suppression, SuppressionReason
+from sendonce.entrypoints.cli.context import opened_store, ready_settings, time_zone
+from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
+from sendonce.entrypoints.cli.people.columns import column_mapping
+from sendonce.errors import NotFound
+
+if TYPE_CHECKING:
+    from sendonce.adapters.stores.sql import SqlStore
+
+group = typer.Typer(name="suppression", help="Addresses that must not be written to.", no_args_is_help=True)
+
+Everybody = Annotated[bool, typer.Option("--global", help="For every tenant, not only the default one.")]
+
+
+def _scope(everybody: bool) -> str:
+    return EVERYBODY if everybody else DEFAULT_TENANT
+
+
+@group.command()
+def add(
+    address: str,
+    note: Annotated[str, typer.Option(help="Why.")] = "",
+    everybody: Everybody = False,
+    json: JsonFlag = False,
+) -> None:
+    """Never write to this address again."""
+    target = parse_address(address)
+    with opened_store(ready_settings(), make=True) as store:
+        added = store.suppressions.add(_scope(everybody), target, SuppressionReason.MANUAL, note or None)
+    if json:
+        print_json({"address": target.text, "added": added})
+    else:
+        say(f"{target.text} is suppressed." if added else f"{target.text} was suppressed already.")
+
+
+def _where_else(left: Suppression | None) -> str:
+    """What else keeps the address from being written to, and how to end that."""
+    if left is None:
+        return ""
+    if left.scope == EVERYBODY:
+        return " It is suppressed for every tenant: add --global."
+    return " It is suppressed for the default tenant: leave out --global."
+
+
+@group.command()
+def remove(address: str, everybody: Everybody = False, json: JsonFlag = False) -> None:
+    """Allow an address again; kept in the audit log."""
+    target = parse_address(address)
+    with opened_store(ready_settings()) as store:
+        removed = store.suppressions.remove(_scope(everybody), target, getpass.getuser())
+        left = store.suppressions.covers(DEFAULT_TENANT, target)
+    if not removed:
+        raise NotFound(f"{target.text} is not suppressed in this scope.{_where_else(left)}")
+    if json:
+        print_json({"address": target.text, "removed": True})
+    elif left is not None:
+        say(f"Removed, but {target.text} still may not be written to.{_where_else(left)}")
+    else:
+        say(f"{target.text} may be written to again.")
+
+
+@group.command("list")
+def list_(
+    limit: Annotated[int, typer.Option(min=1, max=100_000)] = 100,
+    json: JsonFlag = False,
+) -> None:
+    """Show suppressed addresses."""
+    settings = ready_settings()
+    with opened_store(settings) as store:
+        found = store.suppressions.all(limit=limit)
+    if json:
+        print_json([as_dict(item) for item in found])
+        return
+    print_table(count_of(len(found), "suppression"), EXPORTED, map(_row, found), time_zone(settings))
+
+
+def _row(item: Suppression) -> tuple[object, ...]:
+    address = item.address or f"(erased, key {item.key[:8]}…)"
+    return address, item.scope, item.reason, item.note, item.created_at
+
+
+@group.command("import")
+def import_(
+    file: Annotated[
+        Path, typer.Argument(help="One address a line, or a CSV whose first line names the columns.")
+    ],
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map", help="Which column holds the addresses, where its title does not tell: email=E."
+        ),
+    ] = None,
+    everybody: Everybody = False,
+    encoding: Annotated[str, typer.Option(help="The file's encoding, where it is not found out.")] = "",
+    json: JsonFlag = False,
+) -> None:
+    """Suppress every address of a file. Reasons that it gives are kept."""
+    from sendonce.adapters.sources.suppressions_csv import read_suppressions
+    from sendonce.flows.people.import_suppressions import import_suppressions
+
+    found = read_suppressions(file, columns=column_mapping(columns or []), encoding=encoding or None)
+    with opened_store(ready_settings(), make=True) as store:
+        report = import_suppressions(store.suppressions, _scope(everybody), found)
+    bad = report.bad
+    if json:
+        lines = [{"line": line, "reason": reason} for line, reason in bad]
+        print_json(
+            {"added": report.added, "known": report.known, "invalid": len(bad), "invalid_lines": lines}
+        )
+    else:
+        for line, reason in bad[:20]:
+            say(f"  line {line}: {reason}")
+        if len(bad) > 20:
+            say(f"  … and {len(bad) - 20} more.")
+        known = count_of(report.known, "was", "were")
+        say(f"{report.added} added, {known} there already, {len(bad)} invalid.")
+    if bad:
+        # An opt-out that was not understood is somebody who will be written to: that is not success.
+        raise typer.Exit(1)
+
+
+@group.command()
+def export(json: JsonFlag = False) -> None:
+    """Write all suppressions to stdout as CSV. Erased people have no address any more and are left out."""
+    from sendonce.adapters.csv_cells import harmless, spreadsheet_writer
+
+    with opened_store(ready_settings()) as store:
+        if json:
+            print_json([as_dict(item) for item in _everything(store)])
+            return
+        writer = spreadsheet_writer(sys.stdout)
+        writer.writerow(EXPORTED)
+        for item in _everything(store):
+            if item.address:
+                row = (item.address, item.scope, item.reason, item.note, item.created_at.isoformat())
+                writer.writerow([harmless(str(cell or "")) for cell in row])
+
+
+def _everything(store: SqlStore) -> Iterator[Suppression]:
+    after = ("", "")
+    while page := store.suppressions.all(after=after, limit=1000):
+        yield from page
+        after = (page[-1].key, page[-1].scope)

@@ -1,0 +1,391 @@
+"""A worker's life: prove that the ledger is sound, bury the dead, send, keep house, leave nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Protocol
+
+from sendonce.domain.engine.letters import Letter, MessageSettings
+from sendonce.domain.engine.outcomes import Accepted, Outcome
+from sendonce.domain.engine.retries import RetryPolicy
+from sendonce.domain.engine.senders import SenderHold
+from sendonce.domain.engine.workers import SEEN_EVERY, ClaimCount, Pulse, Rest, WorkerRecord
+from sendonce.errors import LedgerRolledBack, Refused, Unavailable
+from sendonce.flows.engine.build import ParcelBuilder
+from sendonce.flows.engine.bury import bury_the_dead
+from sendonce.flows.engine.check_account import check_account
+from sendonce.flows.engine.check_ledger import ClaimWitness, check_ledger
+from sendonce.flows.engine.hold_sender import Holding
+from sendonce.flows.engine.keep_rate import RateKeeper
+from sendonce.flows.engine.keep_time import TimeKeeper
+from sendonce.flows.engine.miss_workers import RollCall
+from sendonce.flows.engine.repeat import repeat, shortages
+from sendonce.flows.engine.resolve_doubts import DoubtPolicy, DoubtResolver, Witness
+from sendonce.flows.engine.send import Sender
+from sendonce.ports.engine import EngineStore, Graveyard, Journal, Meter, Transport
+
+log = logging.getLogger(__name__)
+
+PLAN_EVERY = 0.5
+PULL_EVERY = 1.0
+RENEW_EVERY = 1.0
+# A letter that waits for a deferral this short is worth staying for.
+SHORT_WAIT = timedelta(seconds=10)
+
+
+Chore = tuple[float, Callable[[], None]]
+"""Something to do every so many seconds, in a thread of its own."""
+
+
+class OwnJournal(Journal, Protocol):
+    path: Path
+    inode: int
+    highest_claim: int
+    count: ClaimCount
+
+    def close(self, *, settled: bool) -> None: ...
+
+
+class Steward(Protocol):
+    """The duties of the doors beside sending. It is engaged with the worker's id and a pause between chunks,
+    whose True means that the process is about to end."""
+
+    def run(self) -> bool:
+        """One round; whether anything is still being prepared or planned, by anybody."""
+
+    def has_due(self) -> bool:
+        """Whether something is to be started now."""
+
+
+class Puller(Protocol):
+    """Fetches delivery events from a queue; waits there for a while if there are none."""
+
+    async def run_once(self) -> None: ...
+
+
+class StateKeeper(Graveyard, ClaimWitness, Protocol):
+    """The state directory of this machine."""
+
+    def enlist(self, name: str, worker_id: str, slots: int, adoption: int) -> OwnJournal: ...
+
+    def sweep(self, name: str, known: set[str]) -> None: ...
+
+    def keep_claim(self, claim_seq: int, count: ClaimCount | None) -> None: ...
+
+    def boot_id(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class WorkOptions:
+    name: str
+    rate_limit: int
+    rate_key: str
+    sender_key: str
+    route: str
+    connections: int
+    batch_size: int
+    retry: RetryPolicy
+    doubts: DoubtPolicy
+    bury_every: float
+    account_shared: bool
+    """Whether others send from the provider's account too."""
+
+
+class Worker:
+    """One worker process. ``run`` returns when ``until`` says so or ``stop`` is called."""
+
+    def __init__(
+        self,
+        *,
+        store: EngineStore,
+        transport: Transport,
+        witness: Witness | None,
+        state: StateKeeper,
+        message_settings: MessageSettings,
+        options: WorkOptions,
+        meter: Meter,
+        letter_of: Callable[[str], Letter],
+        engage_steward: Callable[[str, Callable[[], bool]], Steward],
+        chores: Sequence[Chore] = (),
+        puller: Puller | None = None,
+    ) -> None:
+        self._store = store
+        self._letter_of = letter_of
+        self._chores = chores
+        self._puller = puller
+        self._transport = transport
+        self._witness = witness
+        self._state = state
+        self._messages = message_settings
+        self._options = options
+        self._meter = meter
+        self.id = str(uuid.uuid4())
+        self._stopping = asyncio.Event()
+        self._clock = TimeKeeper(store.ledger, witness, options.doubts.quiet)
+        self._rates = RateKeeper(
+            key=options.rate_key,
+            worker_id=self.id,
+            limit=options.rate_limit,
+            permits=store.permits,
+            transport=transport,
+        )
+        self._leaving = threading.Event()
+        self._steward = engage_steward(self.id, lambda: self._leaving.wait(0.005))
+        self._roll_call = RollCall(store)
+        self._planning = True
+        self._house_kept_at: int | None = None
+        """How many letters were settled when the sender rested and what was over was called so."""
+        self._sender: Sender | None = None
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    @property
+    def was_stopped(self) -> bool:
+        """Somebody asked it to leave; it did not leave by itself."""
+        return self._stopping.is_set()
+
+    async def run(self, until: Callable[[Worker], Awaitable[bool]] | None = None) -> int:
+        """Work until ``until`` is true (asked several times a second); how many letters were settled."""
+        await asyncio.to_thread(self._prepare)
+        await self._rates.ask_quota()
+        if self._rates.sent_last_day is not None and not self._options.account_shared:
+            await asyncio.to_thread(check_account, self._store, self._rates.sent_last_day)
+        journal = await asyncio.to_thread(self._enlist)
+        try:
+            await asyncio.to_thread(self._rates.open)
+            return await self._work(journal, until)
+        finally:
+            await asyncio.shield(asyncio.to_thread(self._leave, journal))
+
+    def _prepare(self) -> None:
+        check_ledger(self._store, self._state)
+        self._clock.open()
+        bury_the_dead(self._store, self._state, self._options.retry.base)
+        self._state.sweep(self._options.name, {w.lock_file for w in self._store.workers.open()})
+
+    def _enlist(self) -> OwnJournal:
+        slots = 1024 + 8 * self._options.batch_size
+        adoption = self._store.ledger.identity().adoptions
+        journal = self._state.enlist(self._options.name, self.id, slots, adoption)
+        record = WorkerRecord(
+            id=self.id,
+            name=self._options.name,
+            transport=self._transport.name,
+            route=self._options.route,
+            lock_domain=self._state.lock_domain,
+            lock_file=journal.path.name,
+            inode=journal.inode,
+            boot_id=self._state.boot_id(),
+            host=socket.gethostname(),
+            pid=os.getpid(),
+        )
+        try:
+            self._store.workers.register(record)
+        except BaseException:
+            journal.close(settled=True)
+            raise
+        return journal
+
+    def _leave(self, journal: OwnJournal) -> None:
+        """Sign off. If the ledger cannot be told, the file stays and the next worker buries this one."""
+        settled = False
+        try:
+            self._rates.close()
+            self._store.workers.end(self.id, "left")
+            highest = max(journal.highest_claim, self._store.ledger.identity().claim_seq)
+            self._state.keep_claim(highest, journal.count)
+            settled = True
+        except (Unavailable, Refused) as exc:
+            log.error("the worker could not sign off", extra={"fields": {"error": str(exc)}})
+        finally:
+            journal.close(settled=settled)
+
+    # -- at work -------------------------------------------------------------------------------
+
+    async def _work(self, journal: OwnJournal, until: Callable[[Worker], Awaitable[bool]] | None) -> int:
+        builder = ParcelBuilder(self._letter_of, self._messages)
+        self._sender = Sender(
+            worker_id=self.id,
+            adoption=journal.count.adoption,
+            ledger=self._store.ledger,
+            transport=self._transport,
+            journal=journal,
+            pacer=self._rates.pacer,
+            build=builder.build,
+            load=builder.load,
+            retry=self._options.retry,
+            meter=_Counting(self._meter, self._rates),
+            connections=self._options.connections,
+            batch_size=self._options.batch_size,
+            may_claim=self._may_claim,
+            holding=Holding(self._store.sender_holds, self._options.sender_key),
+            clock=self._clock,
+        )
+        self._sender.permits_until = self._rates.permits_until
+        sending = asyncio.create_task(self._sender.run())
+        duties: list[asyncio.Task[None]] = [
+            asyncio.create_task(repeat(PLAN_EVERY, self._plan)),
+            asyncio.create_task(repeat(RENEW_EVERY, self._renew_rate)),
+            asyncio.create_task(repeat(SEEN_EVERY, self._show_life)),
+            asyncio.create_task(repeat(self._options.bury_every, self._see_to_the_dead)),
+        ]
+        duties += [asyncio.create_task(repeat(every, _in_thread(chore))) for every, chore in self._chores]
+        if self._puller is not None:
+            duties.append(asyncio.create_task(repeat(PULL_EVERY, self._puller.run_once)))
+        if until is not None:
+            duties.append(asyncio.create_task(self._watch(until)))
+        stopping = asyncio.create_task(self._stopping.wait())
+        everything: set[asyncio.Task[Any]] = {sending, stopping, *duties}
+        try:
+            await asyncio.wait(everything, return_when=asyncio.FIRST_COMPLETED)
+            self._sender.stop()
+            await asyncio.wait({sending})
+            for task in everything - {stopping}:
+                if task.done() and not task.cancelled():
+                    task.result()
+        finally:
+            self._leaving.set()
+            for task in everything:
+                task.cancel()
+            await asyncio.gather(*everything, return_exceptions=True)
+        return self._sender.settled
+
+    async def _watch(self, until: Callable[[Worker], Awaitable[bool]]) -> None:
+        while True:
+            with suppress(Unavailable), shortages():
+                if await until(self):
+                    return
+            await asyncio.sleep(0.1)
+
+    async def _plan(self) -> None:
+        resting = self._sender is not None and self._sender.idle.is_set()
+        settled = self._sender.settled if self._sender is not None and resting else None
+        if not await asyncio.to_thread(self._clock.may_start):
+            return
+        self._planning = await asyncio.to_thread(self._steward.run)
+        self._house_kept_at = settled
+
+    async def _renew_rate(self) -> None:
+        await self._rates.ask_quota()
+        share = await asyncio.to_thread(self._rates.renew)
+        if share is not None:
+            assert self._sender is not None
+            self._rates.pacer.resize(share, time.monotonic())
+            self._sender.permits_until = self._rates.permits_until
+
+    async def _show_life(self) -> None:
+        await asyncio.to_thread(self._store.workers.see, self.id, self._pulse())
+
+    def _pulse(self) -> Pulse:
+        pulse = Pulse(round(self._rates.measured(), 2))
+        account, asked = self._rates.rest(), self._sender.rest() if self._sender else None
+        if account is not None:
+            return pulse._replace(rests=account[0], rest_reason=account[1])
+        if asked is not None:
+            until = datetime.now(UTC) + timedelta(seconds=asked[1])
+            return pulse._replace(rests=Rest.THROTTLED, rest_reason=asked[0], rests_until=until)
+        if not self._clock.may_claim():
+            return pulse._replace(
+                rests=Rest.CLOCK, rest_reason="The clock jumped, and no other clock agrees."
+            )
+        return pulse
+
+    async def _see_to_the_dead(self) -> None:
+        retry_after = self._options.retry.base
+        await asyncio.to_thread(bury_the_dead, self._store, self._state, retry_after, self.id)
+        await asyncio.to_thread(self._roll_call.call)
+        await self._clock.mind()
+        if self._witness is not None and self._clock.may_prove_absence:
+            policy, route = self._options.doubts, self._options.route
+            resolver = DoubtResolver(self._store, self._witness, policy, route, lambda: str(uuid.uuid4()))
+            await resolver.run()
+
+    # -- questions -----------------------------------------------------------------------------
+
+    def _may_claim(self) -> bool:
+        return self._rates.may_send() and self._clock.may_claim()
+
+    async def idle(self) -> bool:
+        """Nothing is on its way, being planned or due; what ended is closed; no job comes due soon."""
+        if self._sender is None or not self._sender.idle.is_set() or self._planning:
+            return False
+        if self._house_kept_at != self._sender.settled:
+            return False
+        if await asyncio.to_thread(self._steward.has_due):
+            return False
+        if await self.held():
+            return True
+        due = await asyncio.to_thread(self._store.jobs.oldest_due)
+        if due is None:
+            return True
+        now = await asyncio.to_thread(self._store.ledger.now)
+        return due - now > SHORT_WAIT
+
+    async def held(self) -> SenderHold | None:
+        """The hold of the sender, unless it is tried again in a moment."""
+        hold = self._sender.hold if self._sender is not None else None
+        if hold is None:
+            return None
+        now = await asyncio.to_thread(self._store.ledger.now)
+        return hold if hold.next_try_at - now > SHORT_WAIT else None
+
+
+def _in_thread(chore: Callable[[], None]) -> Callable[[], Awaitable[None]]:
+    """A chore may wait long for a slow service. It gets a daemon thread: the end of the process does not
+    wait for it, and what it had not done is done by the next worker."""
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+
+        def finish(error: Exception | None) -> None:
+            if done.done():
+                return
+            if error is None:
+                done.set_result(None)
+            else:
+                done.set_exception(error)
+
+        def work() -> None:
+            error: Exception | None = None
+            try:
+                chore()
+            except (Unavailable, LedgerRolledBack) as exc:
+                error = exc
+            except Exception as exc:  # noqa: BLE001 (letters go out, whatever becomes of a report)
+                log.error("a chore failed", extra={"fields": {"error": f"{type(exc).__name__}: {exc}"}})
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(finish, error)
+
+        threading.Thread(target=work, name="chore", daemon=True).start()
+        await done
+
+    return run
+
+
+class _Counting:
+    """The meter, with the accepted letters counted against the account's quota on the way."""
+
+    def __init__(self, meter: Meter, rates: RateKeeper) -> None:
+        self._meter = meter
+        self._rates = rates
+        self.observe_turn = meter.observe_turn
+        self.count_event = meter.count_event
+        self.count_unreadable = meter.count_unreadable
+
+    def count_outcome(self, transport: str, outcome: Outcome) -> None:
+        if isinstance(outcome, Accepted):
+            self._rates.count_accepted()
+        self._meter.count_outcome(transport, outcome)

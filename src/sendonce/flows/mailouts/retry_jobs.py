@@ -1,0 +1,102 @@
+"""Give dead and failed letters another life, however many there are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sendonce.domain.engine.jobs import MOVES, Job, JobState, Move
+from sendonce.errors import Refused
+from sendonce.ports.mailouts import MailoutStore
+
+CHUNK = 1000
+WITHOUT_CODE = "no code"
+
+
+@dataclass(frozen=True, slots=True)
+class RetryOrder:
+    """Which letters: those in ``states``, of one mailout or of all, with any code or with this one.
+
+    ``not_sent_elsewhere`` is an operator's word on those that ended before the database was adopted.
+    """
+
+    states: Sequence[JobState]
+    mailout_id: str | None = None
+    code: str | None = None
+    not_sent_elsewhere: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RetryReport:
+    """``found`` counts by state and code; ``moved`` of them are scheduled again.
+
+    ``left`` are the ids of those that may have been sent from another copy of the database.
+    """
+
+    moved: int
+    found: dict[tuple[JobState, str], int]
+    left: tuple[str, ...] = ()
+
+    @property
+    def asked(self) -> int:
+        return sum(self.found.values())
+
+
+def retry_all(store: MailoutStore, order: RetryOrder, actor: str) -> RetryReport:
+    """Schedule them again, a chunk per transaction. What was accepted or is in doubt is never among them.
+
+    Raises Refused for a mailout that was cancelled: that is final. Among all mailouts, it is left out.
+    """
+    cancelled: dict[str, bool] = {}
+    if order.mailout_id is not None:
+        _refuse_if_cancelled(store, order.mailout_id)
+    found: Counter[tuple[JobState, str]] = Counter()
+    left: list[str] = []
+    moved, after = 0, ""
+    while jobs := store.jobs.list(
+        states=order.states, mailout_id=order.mailout_id, code=order.code, after=after, limit=CHUNK
+    ):
+        after = jobs[-1].id
+        for mailout_id in {job.mailout_id for job in jobs} - cancelled.keys():
+            cancelled[mailout_id] = _is_cancelled(store, mailout_id)
+        chosen = [job for job in jobs if not cancelled[job.mailout_id]]
+        found.update(_kind(job) for job in chosen)
+        left += _left_alone(chosen, order.not_sent_elsewhere)
+        moved += store.ledger.retry(
+            [job.id for job in chosen], actor, not_sent_elsewhere=order.not_sent_elsewhere
+        )
+    return RetryReport(moved, dict(found), tuple(left))
+
+
+def retry_named(
+    store: MailoutStore, jobs: Sequence[Job], actor: str, *, not_sent_elsewhere: bool = False
+) -> RetryReport:
+    """The same for letters that somebody named."""
+    may_move = [job for job in jobs if job.state in MOVES[Move.RETRY][0]]
+    for mailout_id in {job.mailout_id for job in may_move}:
+        _refuse_if_cancelled(store, mailout_id)
+    moved = 0
+    for start in range(0, len(may_move), CHUNK):
+        chunk = [job.id for job in may_move[start : start + CHUNK]]
+        moved += store.ledger.retry(chunk, actor, not_sent_elsewhere=not_sent_elsewhere)
+    left = _left_alone(may_move, not_sent_elsewhere)
+    return RetryReport(moved, dict(Counter(_kind(job) for job in jobs)), tuple(left))
+
+
+def _left_alone(jobs: Sequence[Job], not_sent_elsewhere: bool) -> list[str]:
+    return [job.id for job in jobs if job.ended_before_adoption and not not_sent_elsewhere]
+
+
+def _kind(job: Job) -> tuple[JobState, str]:
+    return job.state, job.code or WITHOUT_CODE
+
+
+def _refuse_if_cancelled(store: MailoutStore, mailout_id: str) -> None:
+    if _is_cancelled(store, mailout_id):
+        raise Refused(f"Mailout {mailout_id} was cancelled, and that is final: nothing of it is sent again.")
+
+
+def _is_cancelled(store: MailoutStore, mailout_id: str) -> bool:
+    mailout = store.mailouts.get(mailout_id)
+    return mailout is not None and mailout.cancelled

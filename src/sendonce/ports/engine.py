@@ -1,0 +1,417 @@
+"""What the engine needs from outside: the ledger, what carries letters, and what proves a worker's death.
+
+Each port is as small as its consumer needs, so that SQLite, PostgreSQL, DynamoDB and the in-memory
+fake can all be it. Stores are plain synchronous code; transports wait on many sockets and are async.
+Every store method is one transaction and raises ``Unavailable`` when the database does not answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from enum import Enum
+from typing import Any, Protocol
+
+from sendonce.domain.engine.doubts import Doubt, Surroundings
+from sendonce.domain.engine.event_route import Listening
+from sendonce.domain.engine.events import DeliveryEvent, EventKind, EventVerdict, UnreadableEvent
+from sendonce.domain.engine.jobs import BEFORE_ALL, Books, ClaimRequest, Job, JobState, Settlement, Turn
+from sendonce.domain.engine.outcomes import Outcome
+from sendonce.domain.engine.parcels import Parcel, Quota
+from sendonce.domain.engine.reports import RecipientOutcome
+from sendonce.domain.engine.senders import HoldOrder, SenderHold
+from sendonce.domain.engine.workers import LedgerIdentity, Pulse, WorkerRecord, WorkerStatus
+
+JobRef = tuple[str, int]
+"""A job and one of its attempts."""
+
+
+class BegunTurn(Protocol):
+    """A turn whose effects nobody may act upon yet."""
+
+    def commit(self) -> Turn:
+        """Make it durable. Raises StoreLost when it is unknown whether that happened."""
+
+
+class Ledger(Protocol):
+    """The message jobs and the only ways to move them."""
+
+    def identity(self) -> LedgerIdentity: ...
+
+    def now(self) -> datetime:
+        """The store's clock; due times and claims go by it."""
+
+    def turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> Turn:
+        """Settle outcomes and claim the next group in one durable commit.
+
+        Claimed are due jobs of mailouts that are sending, planned, neither paused nor cancelled, in
+        the order of their due time; a suppressed one becomes skipped instead. For a held sender nothing
+        is claimed until its next try is due, and then one job, by one worker: the turn tells the hold.
+        Settlements are idempotent. The claim counts in its worker's row (domain/engine/claim_counts). Raises
+        LedgerRolledBack when the ledger is halted, and when the database is found to have gone back: a
+        settlement's claim or the worker's own count is unknown here; then it is halted first, in a
+        transaction of its own. Raises WorkerBuried when the worker's row has ended, and StoreLost when it
+        is unknown whether the commit happened: then nothing may be sent, and the same turn is asked again
+        with ``claim.retry``.
+        """
+
+    def begin_turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> BegunTurn | None:
+        """A turn but for its commit, which may run in another thread; None where it would have to wait.
+
+        For stores inside this process: their work takes a millisecond, while handing each statement to
+        a thread and back costs more, and the disk is what is worth waiting for beside the wire.
+        """
+
+    def reaffirm(self, job_id: str, attempt: int) -> bool:
+        """Whether a claimed attempt may still leave: not suppressed, paused, cancelled or fenced since."""
+
+    def sending_of(self, worker_id: str) -> Sequence[JobRef]:
+        """The attempts that a worker had claimed and not settled."""
+
+    def oldest_claim(self) -> datetime | None:
+        """When the oldest attempt that is still sending was claimed."""
+
+    def fence(self, transport: str, claimed_before: datetime, proof: str) -> int:
+        """sending → in_doubt, with a death proof, for what was claimed (and signed) before a time."""
+
+    def doubts(
+        self,
+        limit: int,
+        *,
+        after: str = BEFORE_ALL,
+        transport: str | None = None,
+        mailout_id: str | None = None,
+    ) -> Sequence[Doubt]:
+        """Jobs in doubt, in the order of their ids, from behind ``after`` on.
+
+        With ``transport`` only those that its workers claimed and that have a death proof.
+        """
+
+    def surroundings(self, doubt: Doubt) -> Surroundings:
+        """What was accepted around a doubt that has a claim and a death proof.
+
+        Reads a bounded number of rows. What was not found in them counts against absence.
+        """
+
+    def prove_absence(self, refs: Sequence[JobRef], proof: str) -> int:
+        """in_doubt → scheduled (or skipped, if cancelled) where the death proof is there too."""
+
+    def resolve(self, job_ids: Sequence[str], *, sent: bool, actor: str, note: str) -> int:
+        """An operator's word on jobs in doubt: it fills both proofs and is written to the audit log."""
+
+    def retry(self, job_ids: Sequence[str], actor: str, *, not_sent_elsewhere: bool = False) -> int:
+        """Another life for dead and failed jobs, in the audit log too.
+
+        A job that ended before the database was adopted stays as it is, unless the operator knows that it was
+        ``not_sent_elsewhere``: see ``domain.engine.jobs.ended_before_adoption``.
+        """
+
+    def bury(self, worker_id: str, actor: str) -> int:
+        """End a worker by an operator's word: sending → in_doubt for what it had claimed; how many.
+
+        The word is a death proof, no more, and is written to the audit log. Raises Refused for a worker
+        that is over.
+        """
+
+    def halt(self, reason: str) -> None:
+        """Stop all claims until ``adopt``. The first reason stays."""
+
+    def adopt(self, fingerprint: str | None, claim_seq: int, actor: str) -> int:
+        """Take a restored or copied database into use: what may have been sent becomes in doubt.
+
+        Scheduled and sending jobs of started mailouts go to in_doubt, open workers end, the halt is lifted.
+        Failed and dead jobs stay so, but may have been retried elsewhere: see ``retry``.
+        """
+
+    def vouch(self, fingerprint: str | None, actor: str) -> None:
+        """An operator's word that this other database has lost nothing: the halt is lifted, nothing else.
+
+        It is written to the audit log. Where claims are missing all the same, they halt the ledger again.
+        """
+
+
+class Jobs(Protocol):
+    """Looking at the ledger."""
+
+    def books(self, mailout_id: str) -> Books: ...
+
+    def count_by_state(self) -> dict[str, int]: ...
+
+    def count_unsubscribed(self, mailout_id: str) -> int:
+        """Recipients of a mailout who unsubscribed after it was sent to them."""
+
+    def troubles(
+        self, mailout_id: str, limit: int, *, among: Sequence[str] | None = None
+    ) -> tuple[Sequence[Job], int]:
+        """Jobs that are errors (``RecipientOutcome.is_error``): the first, and how many there are.
+
+        With ``among`` only jobs of these ids count.
+        """
+
+    def handed_over_since(self, moment: datetime) -> int:
+        """At most how many letters a provider was given since then: claimed jobs, and canaries.
+
+        Reads the jobs of mailouts that changed since, so not for every turn.
+        """
+
+    def oldest_due(self) -> datetime | None:
+        """The due time of the job that has waited longest, if any is claimable."""
+
+    def next_due(self, mailout_id: str) -> Job | None:
+        """The scheduled job of a mailout that comes due first."""
+
+    def list(
+        self,
+        *,
+        states: Sequence[JobState] = (),
+        mailout_id: str | None = None,
+        worker_id: str | None = None,
+        code: str | None = None,
+        after: str = "",
+        limit: int = 100,
+    ) -> Sequence[Job]:
+        """Jobs in the order of their ids, for people; page with ``after``."""
+
+    def get(self, job_id: str) -> Job | None: ...
+
+    def with_prefix(self, prefix: str, limit: int) -> Sequence[str]:
+        """The ids that begin so (see ``domain.ids.is_prefix``), at most ``limit``."""
+
+    def outcomes(
+        self, mailout_id: str, *, after: str = "", limit: int = 5000, only_errors: bool = False
+    ) -> Sequence[RecipientOutcome]:
+        """What became of each recipient, in the order of their keys; page with ``after``."""
+
+
+class Canaries(Protocol):
+    """Letters to the provider's own test mailbox, sent to see that the event route works."""
+
+    def launch(self, canary_id: str, route: str) -> None: ...
+
+    def accepted(self, canary_id: str, message_id: str) -> None: ...
+
+    def last(self, route: str) -> tuple[datetime, bool] | None:
+        """When the newest accepted canary of a route was launched, and whether its event came back."""
+
+
+class EventRoute(Protocol):
+    """Who receives the provider's events, and since when."""
+
+    def attend(self, receiver: str, *, durable: bool, anew: bool = False) -> None:
+        """The receiver takes events now. After too long a silence, or ``anew``, it begins a new row."""
+
+    def leave(self, receiver: str) -> None:
+        """The receiver signs off: it lost nothing, and takes no more events."""
+
+    def listening(self) -> Listening:
+        """The notes of all receivers, of the last days."""
+
+    def subscribed(self, topic: str) -> None:
+        """The topic delivers to us: its subscription was confirmed, or a message of it came."""
+
+    def unsubscribed(self, topic: str) -> None:
+        """The topic told that it delivers no more."""
+
+    def is_subscribed(self, topics: Collection[str]) -> bool:
+        """Whether one of these topics delivers to us."""
+
+
+class Outbox(Protocol):
+    """What is still to be told to the world outside, put there in the transaction that made it true."""
+
+    def due(self, topic: str, limit: int) -> Sequence[tuple[str, dict[str, Any]]]:
+        """The oldest entries of a topic that are not done: id and body."""
+
+    def done(self, entry_id: str) -> None: ...
+
+
+class Events(Protocol):
+    def record(self, event: DeliveryEvent) -> EventVerdict:
+        """Keep the event and apply its effect in one transaction; the second copy changes nothing."""
+
+    def keep_unreadable(self, event: UnreadableEvent) -> bool:
+        """Keep a genuine message that cannot be read, of which the newest thousand stay; False for a copy."""
+
+    def unreadable(self, limit: int = 100) -> Sequence[UnreadableEvent]:
+        """The newest first."""
+
+    def count_unreadable(self) -> int: ...
+
+    def all(self, *, job_id: str | None = None, limit: int = 100) -> Sequence[DeliveryEvent]: ...
+
+
+class Workers(Protocol):
+    def register(self, worker: WorkerRecord) -> None: ...
+
+    def end(self, worker_id: str, how: str) -> None:
+        """The worker is over and owns nothing; its permits return. Refused while it has jobs in sending."""
+
+    def open(self) -> Sequence[WorkerRecord]: ...
+
+    def find(self, worker_id: str) -> WorkerStatus | None: ...
+
+    def statuses(self, *, ended: int = 0) -> Sequence[WorkerStatus]:
+        """All open workers, the oldest first, then the last ``ended`` of those that are over."""
+
+    def see(self, worker_id: str, pulse: Pulse) -> None:
+        """A sign of life: the worker is at work now."""
+
+    def claims_of(self, worker_ids: Sequence[str]) -> dict[str, int]:
+        """How many claims are counted for each of these workers, open or not; unknown ones are left out."""
+
+
+class Permits(Protocol):
+    def renew(self, key: str, worker_id: str, rate: int, held: int) -> int:
+        """Renew the lease on this worker's permits: how many it may hold, their sum over all ≤ ``rate``.
+
+        ``held`` is how many it holds now. The answer may be lower: then it retires permits as they
+        come home, and tells so at its next renewal.
+        """
+
+    def release(self, key: str, worker_id: str) -> None: ...
+
+
+class SenderHolds(Protocol):
+    """Senders that their provider refuses. ``Ledger.turn`` claims nothing for a held sender."""
+
+    def hold(self, key: str, order: HoldOrder) -> SenderHold:
+        """Hold a sender; what is in force then. A sender that is held already stays as it is, except after
+        a probe: then the hold is renewed, and counts one more try."""
+
+    def end(self, hold: SenderHold) -> bool:
+        """A probe of this hold was accepted. False when the hold is over already, or is another one."""
+
+    def release(self, key: str, actor: str) -> bool:
+        """A person's word, written to the audit log."""
+
+    def get(self, key: str) -> SenderHold | None: ...
+
+    def all(self) -> Sequence[SenderHold]: ...
+
+
+class Wired(Enum):
+    """What a dead worker's journal says of an attempt for which it has no reply."""
+
+    NEVER = "never"  # not a byte of the body left
+    MAYBE = "maybe"  # it was on the wire, or the journal cannot be read
+
+
+class WireLog(Protocol):
+    """The journal of a worker that is proven dead."""
+
+    @property
+    def proof(self) -> str: ...
+
+    @property
+    def claims(self) -> int:
+        """How many claims its worker had made when it last wrote their count, just after their commit."""
+
+    def verdict(self, job_id: str, attempt: int) -> Outcome | Wired: ...
+
+
+class Graveyard(Protocol):
+    """Who is dead, as far as this process can prove it."""
+
+    lock_domain: str
+
+    def open_if_dead(self, worker: WorkerRecord) -> AbstractContextManager[WireLog | None]:
+        """The dead worker's journal, held while it is buried; None where there is no proof of death."""
+
+    def sees_alive(self, worker: WorkerRecord) -> bool:
+        """Whether this process can prove that the worker lives."""
+
+
+class Journal(Protocol):
+    """The living worker's own record of what is on the wire, outside the database."""
+
+    def wire(self, job_id: str, attempt: int) -> bool:
+        """Before the first byte of the body. False: it could not be written, so do not send."""
+
+    def reply(self, job_id: str, attempt: int, outcome: Outcome) -> None: ...
+
+    def claimed(self, claim_seq: int, claims: int) -> None:
+        """The number of the newest claim, and how many claims this worker made."""
+
+
+class Meter(Protocol):
+    """Where the engine and the events tell how they fare."""
+
+    def observe_turn(self, claimed: int, settled: int, seconds: float) -> None: ...
+
+    def count_outcome(self, transport: str, outcome: Outcome) -> None: ...
+
+    def count_event(self, kind: EventKind, verdict: EventVerdict) -> None: ...
+
+    def count_unreadable(self) -> None: ...
+
+
+class Feed(Protocol):
+    """Where a transport's connections get their parcels, and where they leave the outcomes.
+
+    The order for each parcel is: ``take`` → everything that is not the body (connect, envelope) →
+    ``wire`` → the body → the reply → ``settle``.
+    """
+
+    async def wanted(self) -> bool:
+        """Wait until parcels are ready that no connection waits for; False when the work is over.
+
+        For transports whose connections take long to open: a parcel that waited for one would grow old.
+        """
+
+    async def take(self) -> Parcel | None:
+        """The next parcel, when there is one and pacing allows it; None when the work is over."""
+
+    def take_nowait(self) -> Parcel | None:
+        """The next parcel if one may leave this very moment. For pipelining."""
+
+    def wire(self, parcel: Parcel) -> bool:
+        """Write the parcel into the wire journal, right before the first byte of its body leaves.
+
+        False means that it must not be sent (its claim is too old, the journal cannot be written, or
+        the worker is stopping): the transport drops it without ``settle``; it has been given back.
+        """
+
+    def settle(self, parcel: Parcel, outcome: Outcome) -> None:
+        """The outcome of a taken parcel. Called once, also for one that never got to ``wire``."""
+
+
+class Transport(Protocol):
+    """How letters leave. One object a worker process."""
+
+    name: str
+
+    async def carry(self, feed: Feed, connections: int) -> None:
+        """Move parcels from the feed over at most ``connections`` connections, until take() gives None.
+
+        At most one body a connection is on the wire at any moment, so a SIGKILL leaves at most
+        ``connections`` letters in doubt.
+        A cancelled carry() settles what was on the wire as InDoubt. It never raises for what a server does.
+        """
+
+    async def quota(self) -> Quota | None:
+        """What the provider allows now; None where it has no such notion. Raises Unavailable."""
+
+    async def close(self) -> None: ...
+
+
+class EngineStore(Protocol):
+    """An open database, as the engine sees it."""
+
+    ledger: Ledger
+    jobs: Jobs
+    canaries: Canaries
+    event_route: EventRoute
+    outbox: Outbox
+    events: Events
+    workers: Workers
+    permits: Permits
+    sender_holds: SenderHolds
+
+    def fingerprint(self) -> str | None:
+        """What tells this database from a copy of it, where that can be told.
+
+        See domain/engine/fingerprints.
+        """
+
+    def close(self) -> None: ...

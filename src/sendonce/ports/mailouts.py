@@ -1,0 +1,164 @@
+"""What door A needs from outside: the mailouts themselves, their pictures, and where letters are written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from sendonce.domain.engine.letters import Letter
+from sendonce.domain.mailouts.mailouts import (
+    FetchedLetter,
+    Mailout,
+    MailoutStatus,
+    NewMailout,
+    PageEvent,
+    PlanProgress,
+)
+from sendonce.ports.people import PeopleStore
+
+
+class Mailouts(Protocol):
+    def create(self, tenant_id: str, new: NewMailout) -> Mailout:
+        """A new mailout; for a page that has one already (tests apart), that one."""
+
+    def get(self, mailout_id: str) -> Mailout | None: ...
+
+    def of_page(self, tenant_id: str, source: str, source_id: str) -> Mailout | None: ...
+
+    def letter(self, mailout_id: str) -> Letter: ...
+
+    def all(self, limit: int = 100) -> Sequence[Mailout]: ...
+
+    def with_status(self, status: MailoutStatus) -> Sequence[Mailout]: ...
+
+    def make_ready(self, mailout_id: str) -> bool:
+        """draft → ready; False when it is no draft."""
+
+    def replace_letter(self, mailout_id: str, new: NewMailout) -> bool:
+        """Another letter for a draft or a ready mailout of a file; a time that it is scheduled for stays.
+
+        False when it has been started, or is written on a page.
+        """
+
+    def delete(self, mailout_id: str) -> bool:
+        """Remove a draft or a ready mailout, and its letter; False when it has been started."""
+
+    def twins(self, tenant_id: str, letter: Letter) -> Sequence[Mailout]:
+        """The mailouts, tests apart, that went out with the same words before, the latest first."""
+
+    def with_prefix(self, prefix: str, limit: int) -> Sequence[str]:
+        """The ids that begin so (see ``domain.ids.is_prefix``), at most ``limit``."""
+
+    def start(
+        self,
+        mailout_id: str,
+        event: PageEvent | None = None,
+        *,
+        except_of: Sequence[str] | None = None,
+        forced: bool = False,
+        checked: Mailout | None = None,
+    ) -> bool:
+        """ready → sending, atomically; False when somebody else did it or it is not ready.
+
+        ``checked`` is the mailout as somebody looked at it: False also when its letter or its time is another
+        by now.
+
+        Whom one of ``except_of`` went to, or may have, is planned as skipped; None keeps what was said when
+        it was scheduled.
+
+        With ``event`` also False when that is no news (``PageEvent.is_news_to``); else it is remembered.
+        """
+
+    def hear(self, mailout_id: str, event: PageEvent) -> bool:
+        """Remember an event of its page that starts nothing; False when it is no news."""
+
+    def note(self, mailout_id: str, reason: str) -> bool:
+        """Why a mailout that is not under way was not started; False when it is sending or cancelled."""
+
+    def schedule(
+        self,
+        mailout_id: str,
+        send_at: datetime,
+        *,
+        except_of: Sequence[str] | None = None,
+        forced: bool = False,
+    ) -> bool:
+        """Have a ready mailout started at a time; again: at another time. False when it is not ready."""
+
+    def unschedule(self, mailout_id: str, reason: str | None = None) -> bool:
+        """The clock starts it no more; it stays ready, with the reason. False when it was not scheduled."""
+
+    def due(self) -> Sequence[Mailout]:
+        """The scheduled mailouts whose time has come, by the store's clock, in the order of their times."""
+
+    def freeze(self, mailout_id: str, name: str, letter: Letter, warnings: Sequence[str]) -> bool:
+        """Give a mailout that is being fetched its letter, for good; planning follows."""
+
+    def stop_before_first(
+        self,
+        mailout_id: str,
+        reason: str | None,
+        warnings: Sequence[str] = (),
+        *,
+        send_at: datetime | None = None,
+    ) -> bool:
+        """Back to ready with a reason, and what its author should know, if nothing was planned yet.
+
+        With ``send_at`` it is scheduled to start again then.
+        """
+
+    def count_excluded(self, tenant_id: str, except_of: Sequence[str]) -> int:
+        """How many active subscribers these mailouts went to, or may have."""
+
+    def plan_chunk(self, mailout_id: str, planner: str, size: int) -> PlanProgress | None:
+        """Plan the next ``size`` active subscribers; None while another planner holds the lease."""
+
+    def set_paused(self, mailout_id: str, paused: bool) -> bool: ...
+
+    def cancel(self, mailout_id: str) -> bool:
+        """Final: sets the flag. The scheduled jobs are skipped by ``cancel_chunk``."""
+
+    def cancel_chunk(self, mailout_id: str, size: int) -> int: ...
+
+    def call_back_chunk(self, mailout_id: str, longest: timedelta, size: int) -> int:
+        """Scheduled jobs that are due in more than ``longest`` are due now; how many of at most ``size``."""
+
+    def complete(self, mailout_id: str) -> MailoutStatus | None:
+        """sending → sent or failed when nothing is scheduled or sending; puts the report into the outbox."""
+
+    def with_stale_report(self, source: str, limit: int) -> Sequence[tuple[Mailout, str | None]]:
+        """Mailouts of a source that changed lately, with what was last reported of them."""
+
+    def set_reported(self, mailout_id: str, what: str) -> None: ...
+
+
+class Assets(Protocol):
+    """Pictures of letters, under the hash of their content."""
+
+    def put(self, sha256: str, content_type: str, content: bytes) -> None: ...
+
+    def get(self, sha256: str) -> tuple[str, bytes] | None: ...
+
+
+class LetterSource(Protocol):
+    """Where letters are written: a page of Notion."""
+
+    def fetch(self, page_id: str) -> FetchedLetter:
+        """The letter as it stands now, its pictures copied.
+
+        Raises NotFound, BadInput or Refused for what the author must mend, Unavailable to try later.
+        """
+
+    def take_back(self, page_id: str) -> None:
+        """Set the page's own status from ready to draft: a property changed later starts nothing.
+
+        Raises like ``fetch``.
+        """
+
+
+class MailoutStore(PeopleStore, Protocol):
+    """An open database, as door A sees it."""
+
+    mailouts: Mailouts
+    assets: Assets

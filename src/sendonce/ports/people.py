@@ -1,0 +1,126 @@
+"""What is kept of people: who subscribed, who must not be written to, and the keys that outlive both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from sendonce.domain.engine.addresses import Address
+from sendonce.domain.people.people_columns import PeopleColumns
+from sendonce.domain.people.privacy import Erasure, PersonFile
+from sendonce.domain.people.subscribers import (
+    Addition,
+    ImportCounts,
+    NewSubscriber,
+    Subscriber,
+    SubscriberStatus,
+)
+from sendonce.domain.people.suppressions import NewSuppression, Suppression, SuppressionReason
+from sendonce.ports.engine import EngineStore
+
+
+class Subscribers(Protocol):
+    import_lanes: int
+    """How many chunks of an import the store can write at the same time."""
+
+    def upsert(self, tenant_id: str, people: Sequence[NewSubscriber]) -> ImportCounts: ...
+
+    def import_people(
+        self, tenant_id: str, people: PeopleColumns, *, source: str | None = None, dry_run: bool = False
+    ) -> ImportCounts:
+        """The same for many people, no key twice, and for who must not be written to.
+
+        A denial suppresses, with ``source`` as its note, and takes a known subscriber down to what the list
+        says; nobody is taken up. A dry run counts what it would do and changes nothing.
+        """
+
+    def add(self, tenant_id: str, person: NewSubscriber, actor: str) -> Addition:
+        """Add one person, or note a name and a consent; in the audit log. What is refused changes nothing."""
+
+    def all(
+        self, tenant_id: str, *, status: SubscriberStatus | None = None, after: str = "", limit: int = 1000
+    ) -> Sequence[Subscriber]: ...
+
+    def find(self, tenant_id: str, address: Address) -> Subscriber | None: ...
+
+    def count(self, tenant_id: str) -> dict[str, int]: ...
+
+    def attribute_names(self, tenant_id: str) -> Sequence[str]:
+        """The names of all attributes that any subscriber has."""
+
+    def count_lacking(self, tenant_id: str, variable: str) -> int:
+        """Active subscribers who have no value for a letter's variable."""
+
+
+class SeenKeys(Protocol):
+    """What an import has come across in its file."""
+
+    def new_among(self, keys: Sequence[str]) -> list[bool]:
+        """For each key whether it was never asked for before."""
+
+
+class Suppressions(Protocol):
+    def add(
+        self, scope: str, address: Address, reason: SuppressionReason, note: str | None = None
+    ) -> bool: ...
+
+    def add_all(self, given: Sequence[NewSuppression]) -> int:
+        """``add`` for many in one transaction; how many were not suppressed before."""
+
+    def remove(self, scope: str, address: Address, actor: str) -> bool: ...
+
+    def covers(self, tenant_id: str, address: Address) -> Suppression | None: ...
+
+    def all(self, *, after: tuple[str, str] = ("", ""), limit: int = 1000) -> Sequence[Suppression]: ...
+
+    def unsubscribe(self, job_id: str) -> str | None:
+        """Suppress the recipient of a job for its tenant; the address, or None for an unknown job."""
+
+    def undoable(self, job_id: str) -> bool:
+        """Whether this letter's link unsubscribed its recipient, for no other reason, and not long ago."""
+
+    def resubscribe(self, job_id: str) -> str | None:
+        """Undo an unsubscription that is ``undoable``, in the audit log; any other stays."""
+
+
+class People(Protocol):
+    """One person, over all tenants and all spellings of the address that share a mailbox."""
+
+    def file_of(self, address: Address) -> PersonFile: ...
+
+    def erase(self, address: Address, actor: str) -> Erasure:
+        """Replace the person by keyed hashes everywhere, suppress them for everybody; again: no change."""
+
+
+class Keys(Protocol):
+    """The keys that outlive what they were used for: of hashed addresses, and of unsubscribe links."""
+
+    def rotate(self, actor: str) -> int:
+        """Put every hashed address under one more link of the pepper; how many suppressions there are.
+
+        Where secrets of unsubscribe links are kept here, a new one comes before them.
+        """
+
+    def link_secrets(self) -> Sequence[bytes]:
+        """The secrets of unsubscribe links that are kept here, the newest first; at first none."""
+
+    def make_link_secret(self) -> bytes:
+        """The newest of them, made now if there is none: of many callers at once all get the same."""
+
+    def note_used(self, fingerprint: str) -> None:
+        """Remember that unsubscribe links were signed with the secret of this fingerprint."""
+
+    def used(self) -> Sequence[str]:
+        """The fingerprints of all secrets that links in letters were signed with, forgotten ones apart."""
+
+    def forget(self, fingerprint: str, actor: str) -> bool:
+        """A secret that is lost for good is not asked after any more; False for one that is not known."""
+
+
+class PeopleStore(EngineStore, Protocol):
+    """An open database, with its people."""
+
+    subscribers: Subscribers
+    suppressions: Suppressions
+    people: People
+    keys: Keys

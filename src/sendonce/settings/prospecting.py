@@ -1,0 +1,42 @@
+"""Settings of door B, which is being built: they are read and checked, and nothing uses them yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from sendonce.settings import kinds
+from sendonce.settings.kinds import secret, setting
+
+
+# ruff: noqa: RUF009 - setting() and secret() make dataclass fields
+# fmt: off
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ProspectingSettings:
+    # Prospecting
+    yandex_cloud_folder_id: str = setting("prospecting", kinds.text, "",
+        "console.yandex.cloud: the folder's page, Identifier.", "b1g0123456789abcdefg")
+    yandex_cloud_api_key: str = secret("prospecting",
+        "console.yandex.cloud: Service accounts, Create API key, scope yc.search-api.execute.")
+    yandex_cloud_iam_token: str = secret("prospecting",
+        "A token for half a day instead of a key: yc iam create-token.")
+    yandex_cloud_sa_key_file: Path | None = setting("prospecting", kinds.path, None,
+        "A service account's authorized key: yc iam key create --output key.json.", "key.json")
+    yandex_cloud_sa_key_json: str = secret("prospecting",
+        "The content of that file, where there is no disk to put it on.", kinds.json_object)
+    yandex_search_url: str = setting("prospecting", kinds.url, "https://searchapi.api.cloud.yandex.net",
+        "Where the Search API is; a stand-in prints its own address.")
+    yandex_operation_url: str = setting("prospecting", kinds.url, "https://operation.api.cloud.yandex.net",
+        "Where results of deferred searches are; a stand-in prints its own address.")
+    yandex_iam_url: str = setting("prospecting", kinds.url, "https://iam.api.cloud.yandex.net",
+        "Where IAM tokens are made; a stand-in prints its own address.")
+    openai_api_key: str = secret("prospecting",
+        "platform.openai.com/api-keys, or what your compatible service gives.")
+    openai_base_url: str = setting("prospecting", kinds.url, "https://api.openai.com/v1",
+        "Where the language model is; any service with the same API. From its documentation.")
+    openai_model: str = setting("prospecting", kinds.text, "",
+        "The model that writes letters; empty: letters come from templates. From the service's list of "
+        "models.", "gpt-4.1-mini")
+    letters_auto_approve: bool = setting("prospecting", kinds.flag, False,
+        "Whether letters that pass all checks go without a person's review.")
+    # fmt: on

@@ -1,0 +1,268 @@
+"""Settings in, the doctor's probes out: beside ``wiring``, and under the same rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sendonce.adapters.doctor.audience import Audience, AudienceProbe
+from sendonce.adapters.doctor.configuration import Configuration, SettingsProbe, is_loopback_url
+from sendonce.adapters.doctor.holds import SenderHoldProbe
+from sendonce.adapters.doctor.keys import KeysProbe
+from sendonce.adapters.doctor.letter import LetterProbe
+from sendonce.adapters.doctor.machine import (
+    ClockProbe,
+    DatabaseProbe,
+    DiskProbe,
+    ExposureProbe,
+    LedgerProbe,
+    MaildirProbe,
+    StateProbe,
+    StoreDoor,
+    WorkersProbe,
+)
+from sendonce.adapters.doctor.unreadable import UnreadableEventsProbe
+from sendonce.adapters.doctor.web import UnsubscribeProbe
+from sendonce.domain.engine.checks import Check, stop
+from sendonce.errors import BadInput, BadSetting
+from sendonce.flows.engine.check_ledger import check_ledger
+from sendonce.flows.engine.doctor import Probe, examine
+from sendonce.settings import DECLARED, Settings
+from sendonce.wiring.messages import (
+    fingerprints_of_known_secrets,
+    require_for_leaving,
+    sample_message_settings,
+)
+from sendonce.wiring.notion import letter_sources, notion_client, notion_names
+from sendonce.wiring.stores import open_store, sqlite_file, state_directory
+from sendonce.wiring.transports import aws_credentials, make_transport, sender_key
+
+if TYPE_CHECKING:
+    from sendonce.adapters.doctor.ses_reader import SesReader
+    from sendonce.domain.engine.letters import MessageSettings
+    from sendonce.ports.store import Store
+
+
+async def run_doctor(settings: Settings, mailout_id: str | None = None) -> list[Check]:
+    """All checks of this installation, and of a mailout where one is named."""
+    door = StoreDoor(lambda: open_store(settings, make=False))
+    try:
+        return await examine(_probes(settings, door, mailout_id))
+    finally:
+        door.close()
+
+
+def _probes(settings: Settings, door: StoreDoor, mailout_id: str | None) -> Sequence[Probe]:
+    configuration = configuration_of(settings)
+    leaves = configuration.leaves
+
+    def look(store: Store) -> None:
+        check_ledger(store, state_directory(settings, store))
+
+    probes: list[Probe] = [
+        SettingsProbe(configuration),
+        DatabaseProbe(door, _shown_database(settings), needed=mailout_id is not None),
+        *_exposure_probes(settings, door),
+        LedgerProbe(door, look),
+        WorkersProbe(door),
+        StateProbe(door, lambda store: state_directory(settings, store), settings.state_dir),
+        DiskProbe(_folders(settings)),
+    ]
+    if not configuration.missing:
+        try:
+            probes += _transport_probes(settings, door, leaves=leaves)
+        except BadInput as exc:
+            probes.append(_Foregone("transport", str(exc)))
+    probes += [SenderHoldProbe(door, str(sender_key(settings)))]
+    probes += notion_probes(settings)
+    probes += [UnreadableEventsProbe(door)]
+    probes += [KeysProbe(door, lambda store: fingerprints_of_known_secrets(settings, store))]
+    probes += [UnsubscribeProbe(settings.app_base_url, leaves=leaves)]
+    probes += [
+        LetterProbe(
+            door,
+            lambda: _tried_messages(settings),
+            lambda store: letter_sources(settings, store),
+            mailout_id,
+            leaves=leaves,
+        ),
+        AudienceProbe(Audience(door), needed=mailout_id is not None),
+    ]
+    return probes
+
+
+def _tried_messages(settings: Settings) -> MessageSettings:
+    """As letters will carry it, but for the secret: a look makes none."""
+    require_for_leaving(settings)
+    return sample_message_settings(settings)
+
+
+def _exposure_probes(settings: Settings, door: StoreDoor) -> list[Probe]:
+    """Only a server answers to others."""
+    from sendonce.adapters.stores.sql import SqlStore
+
+    def look(store: Store) -> Sequence[str]:
+        return store.exposures() if isinstance(store, SqlStore) else ()
+
+    return [] if sqlite_file(settings) else [ExposureProbe(door, look)]
+
+
+@dataclass(frozen=True)
+class _Foregone:
+    """What need not be tried: the settings contradict each other."""
+
+    name: str
+    what: str
+
+    async def examine(self) -> Sequence[Check]:
+        return [stop(self.name, self.what, "Correct the settings that it names.")]
+
+
+def configuration_of(settings: Settings) -> Configuration:
+    return Configuration(
+        transport=settings.transport,
+        missing=_missing(settings),
+        leaves=_leaves(settings),
+        base_url=settings.app_base_url,
+        base_url_given=settings.sources.get("APP_BASE_URL", "default") != "default",
+        footer_address=settings.mail_footer_address,
+        unsubscribe_secret=settings.unsubscribe_secret,
+        shared_secret=settings.executor_shared_secret,
+        cron_secret=settings.cron_secret,
+        former_secrets=settings.unsubscribe_former_secrets,
+        notion_webhook_token=settings.notion_webhook_token,
+        test_emails=settings.test_emails,
+        topics=settings.sns_allowed_topic_arns,
+        configuration_set=settings.ses_configuration_set,
+        pinned_certificate=settings.sns_signing_cert_file is not None,
+        failpoint=settings.failpoint,
+        unknown_names=settings.unknown_in_dotenv,
+        known_names=tuple(DECLARED),
+    )
+
+
+def _missing(settings: Settings) -> tuple[str, ...]:
+    """The variables that the transport cannot do without, by the first word of each line of the refusal."""
+    try:
+        settings.require_transport()
+    except BadSetting as exc:
+        return tuple(line.partition(" ")[0] for line in str(exc).splitlines())
+    return ()
+
+
+def _leaves(settings: Settings) -> bool:
+    """Whether letters leave this machine: not into files, and not to a stand-in on loopback."""
+    if settings.transport == "ses":
+        return not (settings.aws_endpoint_url_sesv2 and is_loopback_url(settings.aws_endpoint_url_sesv2))
+    if settings.transport == "smtp":
+        try:
+            return not ip_address(settings.smtp_host).is_loopback
+        except ValueError:
+            return settings.smtp_host.lower() != "localhost"
+    return False
+
+
+def _shown_database(settings: Settings) -> str:
+    return "The SQLite database" if settings.database_url.startswith("sqlite") else "The PostgreSQL database"
+
+
+def _folders(settings: Settings) -> list[Path]:
+    folders = [settings.state_dir]
+    file = sqlite_file(settings)
+    if file is not None:
+        folders.append(file.parent)
+    return [*folders, settings.maildir_path] if settings.transport == "maildir" else folders
+
+
+def notion_probes(settings: Settings) -> list[Probe]:
+    if not settings.notion_token:
+        return []
+    from sendonce.adapters.doctor.notion import NotionProbe, Webhook
+    from sendonce.adapters.notion.handshake import WebhookDiary
+    from sendonce.adapters.notion.pace import Policy
+    from sendonce.adapters.notion.setup import SetupWish
+
+    letters, errors = notion_names(settings)
+    wish = SetupWish(
+        letters_id=settings.notion_letters_id,
+        errors_id=settings.notion_errors_id,
+        letters=letters,
+        errors=errors,
+    )
+    webhook = Webhook(
+        token=settings.notion_webhook_token,
+        rehearsal=is_loopback_url(settings.notion_api_url),
+        base_url=settings.app_base_url,
+        diary=WebhookDiary(settings.state_dir),
+    )
+    quick = Policy(burst=10, tries=1, patience=7.0, request_seconds=7.0)
+    return [NotionProbe(lambda: notion_client(settings, quick), wish, webhook)]
+
+
+def _transport_probes(settings: Settings, door: StoreDoor, *, leaves: bool) -> list[Probe]:
+    if settings.transport == "ses":
+        return _ses_probes(settings, door, leaves=leaves)
+    if settings.transport == "smtp":
+        return [ClockProbe(door), *_smtp_probes(settings, leaves=leaves)]
+    return [ClockProbe(door), MaildirProbe(settings.maildir_path)]
+
+
+def _ses_probes(settings: Settings, door: StoreDoor, *, leaves: bool) -> list[Probe]:
+    from sendonce.adapters.doctor.ses import SesAccountProbe
+
+    reader = ses_reader(settings)
+    probes: list[Probe] = [
+        SesAccountProbe(reader, door, settings.rate_limit_per_sec),
+        *ses_sender_probes(settings, reader),
+    ]
+    if settings.ses_events_queue_url:
+        from sendonce.adapters.doctor.queue import QueueProbe
+        from sendonce.wiring.events import event_queue
+
+        probes.append(QueueProbe(event_queue(settings), settings.ses_events_queue_url))
+    return probes + _domain_probes(settings, reader, leaves=leaves)
+
+
+def ses_reader(settings: Settings) -> SesReader:
+    from sendonce.adapters.doctor.ses_reader import SesReader
+
+    credentials = aws_credentials(settings)
+    return SesReader(settings.aws_region, credentials, settings.aws_endpoint_url_sesv2 or None)
+
+
+def ses_sender_probes(settings: Settings, reader: SesReader) -> list[Probe]:
+    from sendonce.adapters.doctor.ses import SesEventsProbe, SesIdentityProbe
+
+    probes: list[Probe] = [SesIdentityProbe(reader, settings.sender)]
+    if settings.ses_configuration_set:
+        topics = settings.sns_allowed_topic_arns
+        probes.append(SesEventsProbe(reader, settings.ses_configuration_set, topics))
+    return probes
+
+
+def _smtp_probes(settings: Settings, *, leaves: bool) -> list[Probe]:
+    return [smtp_probe(settings), *_domain_probes(settings, None, leaves=leaves)]
+
+
+def smtp_probe(settings: Settings) -> Probe:
+    from sendonce.adapters.doctor.smtp import SmtpProbe
+
+    return SmtpProbe(make_transport(settings), f"{settings.smtp_host}:{settings.smtp_port}")
+
+
+def _domain_probes(settings: Settings, reader: SesReader | None, *, leaves: bool) -> list[Probe]:
+    """In a rehearsal the world's name servers are left alone, unless one was named."""
+    if not leaves and not settings.dns_server:
+        return []
+    from sendonce.adapters.doctor.dns_records import Records
+    from sendonce.adapters.doctor.sender_domain import SenderDomainProbe
+    from sendonce.adapters.doctor.ses import dkim_names
+
+    async def names() -> Sequence[str]:
+        return await dkim_names(reader, settings.sender) if reader is not None else ()
+
+    records = Records(settings.dns_server or None)
+    return [SenderDomainProbe(records, settings.sender, names, by_own_name=reader is None)]

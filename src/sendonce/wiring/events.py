@@ -1,0 +1,50 @@
+"""Settings in, the pull mode for events out: beside ``wiring``, and under the same rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sendonce.errors import BadInput, Unavailable
+from sendonce.settings import Settings
+from sendonce.wiring.transports import aws_credentials
+
+if TYPE_CHECKING:
+    from sendonce.adapters.events.sns import SnsMessage, SnsVerifier
+    from sendonce.adapters.events.sqs import SqsQueue
+    from sendonce.flows.engine.pull_events import EventPuller
+    from sendonce.ports.engine import Meter
+    from sendonce.ports.store import Store
+
+
+def event_queue(settings: Settings) -> SqsQueue:
+    from sendonce.adapters.events.sqs import SqsQueue, SqsSettings
+
+    credentials = aws_credentials(settings)
+    return SqsQueue(SqsSettings(settings.ses_events_queue_url, settings.aws_region, credentials))
+
+
+def make_event_puller(settings: Settings, store: Store, meter: Meter) -> EventPuller | None:
+    """None where no queue is set: then events come by POST /ses-events."""
+    if not settings.ses_events_queue_url:
+        return None
+    from sendonce.adapters.events.sns_subscriptions import confirm_subscription
+    from sendonce.adapters.events.sqs import SnsEnvelopes
+    from sendonce.flows.engine.listen import Listener
+    from sendonce.flows.engine.pull_events import EventPuller
+
+    def confirm(message: SnsMessage) -> None:
+        try:
+            credentials = aws_credentials(settings).current()
+            confirm_subscription(message, credentials, settings.aws_endpoint_url_sns or None)
+        except BadInput as exc:  # keys that cannot be used: the message comes again once they are corrected
+            raise Unavailable(str(exc)) from exc
+
+    envelopes = SnsEnvelopes(sns_verifier(settings), confirm)
+    listener = Listener(store.event_route, settings.sns_allowed_topic_arns, durable=True)
+    return EventPuller(event_queue(settings), envelopes, store.events, listener, meter)
+
+
+def sns_verifier(settings: Settings) -> SnsVerifier:
+    from sendonce.adapters.events.sns import SnsVerifier
+
+    return SnsVerifier(frozenset(settings.sns_allowed_topic_arns), settings.sns_signing_cert_file)

@@ -1,0 +1,39 @@
+"""Settings in, an open database and the state directory of this machine out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sendonce.errors import NotFound
+from sendonce.settings import Settings
+
+if TYPE_CHECKING:
+    from sendonce.adapters.stores.sql import SqlStore
+    from sendonce.adapters.wire_journal import StateDirectory
+    from sendonce.ports.store import Store
+
+
+def open_store(settings: Settings, *, make: bool = True) -> SqlStore:
+    """Without ``make`` an SQLite file that is not there is NotFound, and stays so."""
+    from sendonce.adapters.stores.sql import open_store
+
+    file = sqlite_file(settings)
+    if not make and file is not None and not file.exists():
+        raise NotFound(
+            f"There is no database at {file} yet: 'sendonce subscribers import' or 'sendonce db upgrade' "
+            "makes it. If you have one elsewhere, go to its folder or set DATABASE_URL."
+        )
+    return open_store(settings.database_url, settings.soft_bounce_limit, settings.database_schema or None)
+
+
+def sqlite_file(settings: Settings) -> Path | None:
+    if not settings.database_url.startswith("sqlite"):
+        return None
+    return Path(settings.database_url.partition("?")[0].removeprefix("sqlite:///"))
+
+
+def state_directory(settings: Settings, store: Store) -> StateDirectory:
+    from sendonce.adapters.wire_journal import StateDirectory
+
+    return StateDirectory(settings.state_dir, store.ledger.identity().ledger_id)

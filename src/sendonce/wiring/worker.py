@@ -1,0 +1,105 @@
+"""Settings in, a worker out."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from sendonce.domain.engine import failpoints
+from sendonce.domain.engine.retries import RetryPolicy
+from sendonce.domain.engine.tokens import secret_fingerprint
+from sendonce.errors import BadSetting
+from sendonce.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sendonce.flows.engine.work import Chore, Worker
+    from sendonce.ports.engine import Meter
+    from sendonce.ports.store import Store
+from sendonce.wiring.messages import message_settings
+from sendonce.wiring.notion import make_notion_chores
+from sendonce.wiring.reports import write_due_reports
+from sendonce.wiring.stores import state_directory
+from sendonce.wiring.transports import make_transport, rate_key, route, sender_key
+
+
+def require_for_work(settings: Settings, store: Store) -> None:
+    """What a worker of this process cannot do without, before a mailout is started that it is to carry out:
+    or else the mailout is sending, and nobody sends it."""
+    make_transport(settings)
+    state_directory(settings, store).require_writable()
+
+
+def make_worker(settings: Settings, store: Store, meter: Meter, name: str = "") -> Worker:
+    from sendonce.adapters.transports.ses import SesTransport
+    from sendonce.flows.engine.resolve_doubts import DoubtPolicy
+    from sendonce.flows.engine.work import Worker, WorkOptions
+    from sendonce.flows.mailouts.start_due import DueStarter
+    from sendonce.flows.mailouts.steward import Steward
+    from sendonce.wiring.events import make_event_puller
+    from sendonce.wiring.sender_check import PATIENTLY, ProviderCheck
+
+    arm_failpoint(settings)
+    transport = make_transport(settings)
+    letters = message_settings(settings, store)
+    store.keys.note_used(secret_fingerprint(letters.unsubscribe_secret))
+    options = WorkOptions(
+        name=name or settings.worker_name or f"{socket.gethostname()}-{os.getpid()}",
+        rate_limit=settings.rate_limit_per_sec,
+        rate_key=rate_key(settings),
+        sender_key=str(sender_key(settings)),
+        route=route(settings),
+        connections=settings.concurrency,
+        batch_size=settings.batch_size,
+        retry=RetryPolicy(settings.max_tries, settings.retry_base_seconds, settings.retry_max_seconds),
+        doubts=DoubtPolicy(
+            quiet=doubt_quiet(settings),
+            signature_window=timedelta(seconds=settings.ses_signature_window_seconds),
+            canary_sender=settings.sender if settings.doubt_canary else None,
+        ),
+        bury_every=settings.bury_interval_seconds,
+        account_shared=settings.ses_account_shared,
+    )
+
+    def engage_steward(planner: str, pause: Callable[[], bool]) -> Steward:
+        check = ProviderCheck(settings, PATIENTLY)
+        starter = DueStarter(store, lambda: letters, check)
+        return Steward(store, planner, pause, starter.run, options.retry.ceiling)
+
+    return Worker(
+        store=store,
+        transport=transport,
+        witness=transport if isinstance(transport, SesTransport) else None,
+        state=state_directory(settings, store),
+        message_settings=letters,
+        options=options,
+        meter=meter,
+        chores=make_chores(settings, store),
+        puller=make_event_puller(settings, store, meter),
+        letter_of=store.mailouts.letter,
+        engage_steward=engage_steward,
+    )
+
+
+def doubt_quiet(settings: Settings) -> timedelta:
+    return timedelta(seconds=settings.in_doubt_quiet_seconds)
+
+
+def arm_failpoint(settings: Settings) -> None:
+    """FAILPOINT=name:n makes the process kill itself there, for crash tests."""
+    if not settings.failpoint:
+        return
+    name, _, count = settings.failpoint.partition(":")
+    if name not in failpoints.NAMES or not (count or "1").isdigit():
+        known = ", ".join(failpoints.NAMES)
+        raise BadSetting(f"FAILPOINT is '{settings.failpoint}': it must be name:n with a name of {known}.")
+    failpoints.arm(name, int(count or 1), lambda: os.kill(os.getpid(), signal.SIGKILL))
+
+
+def make_chores(settings: Settings, store: Store) -> list[Chore]:
+    """What a worker does now and then beside sending."""
+    return [(2.0, lambda: write_due_reports(settings, store)), *make_notion_chores(settings, store)]
