@@ -9,11 +9,12 @@ import pytest
 
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.jobs import JobState
-from sendonce.domain.mailouts.mailouts import MailoutStatus
+from sendonce.domain.mailouts.mailouts import MailoutStatus, NewMailout
 from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber
 from sendonce.errors import NotFound, Refused
 from sendonce.flows.mailouts.start_mailout import StartOrder, StartReport, start_mailout
-from tests.conformance.stage import ACCEPTED, DEFERRED, DOUBTED, REFUSED, Stage, address
+from tests.conformance.backdoor import make_tenant
+from tests.conformance.stage import ACCEPTED, DEFERRED, DOUBTED, LETTER, REFUSED, Stage, address
 from tests.conformance.test_timed_starts import SETTINGS
 
 
@@ -88,6 +89,28 @@ def test_several_earlier_mailouts(stage: Stage) -> None:
     assert (report.planned, len(waiting(stage, third))) == (2, 2)
 
 
+def sent_to(stage: Stage, numbers: Sequence[int]) -> str:
+    """A mailout that everybody on the list got."""
+    stage.subscribe(numbers)
+    mailout_id = stage.mailout()
+    stage.store.mailouts.start(mailout_id)
+    stage.plan(mailout_id)
+    for job in stage.claim().claimed:
+        stage.settle(job, ACCEPTED)
+    stage.store.mailouts.complete(mailout_id)
+    return mailout_id
+
+
+def test_earlier_mailouts_to_lists_of_different_length(stage: Stage) -> None:
+    """Each is read to its end, though one is through long before the other."""
+    short, long = sent_to(stage, [5, 6, 7]), sent_to(stage, range(8))
+    stage.subscribe([8])
+    for order in ((short, long), (long, short)):
+        new, report = start(stage, *order)
+        stage.plan(new, 2)
+        assert (report.planned, waiting(stage, new)) == (1, texts([8]))
+
+
 def test_another_spelling_of_the_same_mailbox_is_the_same_person(stage: Stage) -> None:
     """People are compared by suppression key."""
     stage.store.subscribers.upsert(DEFAULT_TENANT, [NewSubscriber(parse_address("jane.doe+a@gmail.com"))])
@@ -127,14 +150,20 @@ def test_a_rotation_in_the_middle_changes_nothing(stage: Stage) -> None:
 
 def test_refused_while_the_earlier_one_may_still_reach_somebody(stage: Stage) -> None:
     """Sending or paused: nobody knows yet. Never sent, unknown, itself: a mistake. Nothing is started."""
+    over = sent_to(stage, [0])
     running = stage.running(2)
+    make_tenant(stage.store, "another")
+    elsewhere = stage.store.mailouts.create("another", NewMailout("news", "file", LETTER)).id
     for old, error in (
         (running, "is not over"),
+        (elsewhere, "There is no earlier mailout"),
         (stage.mailout(), "was never sent"),
         ("01900000-0000-7000-8000-000000000000", "There is no earlier mailout"),
     ):
         with pytest.raises((Refused, NotFound), match=error):
             start(stage, old)
+        with pytest.raises((Refused, NotFound), match=error):
+            start(stage, over, old)
     stage.store.mailouts.set_paused(running, True)
     with pytest.raises(Refused, match="is not over"):
         start(stage, running)
