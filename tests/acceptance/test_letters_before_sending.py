@@ -110,7 +110,9 @@ def test_a_letter_that_went_out_is_pointed_out(desk: Desk) -> None:
     first = desk.json("mailout", "create", file)
     assert first["warnings"] == []
     desk.run("mailout", "send", first["id"])
-    (warning,) = desk.json("mailout", "create", file)["warnings"]
+    second = desk.json("mailout", "create", file)
+    (warning,) = second["warnings"]
+    assert desk.json("mailout", "update", second["id"], file)["warnings"] == [warning]
     when = datetime.fromisoformat(desk.json("mailout", "status", first["id"])["started_at"])
     assert f"went out already: mailout {first['id']}, {when:%Y-%m-%d %H:%M} (UTC)" in warning
     assert "to 1 person" in warning

@@ -328,6 +328,9 @@ def test_how_fast_it_goes_shows_until_it_is_over(room: Newsroom) -> None:
     room.tell()
     assert room.shown["Причина"].startswith("Писем в секунду: 0.25, закончится около 20")
     assert room.shown["Причина"].endswith("(Europe/Riga). Обработчиков за работой: 1.")
+    room.store.workers.see(worker, Pulse(0.5))
+    room.tell()
+    assert room.shown["Причина"].startswith("Писем в секунду: 0.5,")
     for job in room.stage.claim(worker).claimed:
         room.stage.settle(job, ACCEPTED)
     room.store.mailouts.complete(room.id)
