@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import subprocess
 import sys
 import time
@@ -133,10 +134,12 @@ def on_a_terminal(desk: Desk, *arguments: str, answer: str, after: str = "") -> 
     os.close(terminal)
     screen, typed = b"", False
     ends = time.monotonic() + 60
-    while time.monotonic() < ends:
+    while (left := ends - time.monotonic()) > 0:
         if not typed and after.encode() in screen:
             os.write(master, answer.encode())
             typed = True
+        if not select.select([master], [], [], left)[0]:
+            break  # it waits for an answer: closing the terminal ends it
         try:
             piece = os.read(master, 65536)
         except OSError:  # Linux says EIO when the other side has closed
