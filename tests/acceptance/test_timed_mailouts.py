@@ -16,6 +16,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from sendonce.adapters.stores.sql.store import open_store
+from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber
 from sendonce.entrypoints.views import mailout_view
 from tests.acceptance.test_cli_refusals import FAILED, REFUSED, USAGE, letter, plain, told
 from tests.acceptance.test_threats_people import Desk, desk
@@ -160,6 +162,14 @@ def test_on_a_terminal_it_asks_once_with_the_number(desk: Desk, mailout: str) ->
     code, screen = on_a_terminal(desk, "mailout", "send", mailout, answer="y\n")
     assert (code, status(desk, mailout)["counts"]["sent"]) == (0, 3)
     assert screen.count("[y/N]") == 1
+
+
+def test_a_large_number_is_easy_to_read(desk: Desk, mailout: str) -> None:
+    many = [NewSubscriber(parse_address(f"reader{number}@example.com")) for number in range(1_000)]
+    with closing(open_store(desk.database_url)) as store:
+        store.subscribers.upsert(DEFAULT_TENANT, many)
+    screen = on_a_terminal(desk, "mailout", "send", mailout, answer="n\n")[1]
+    assert "Send to 1,003 people? [y/N]" in screen
 
 
 @pytest.mark.parametrize("key", ["\x03", "\x04"])
