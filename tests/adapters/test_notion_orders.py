@@ -29,6 +29,7 @@ from sendonce.domain.engine.letters import MessageSettings
 from sendonce.domain.mailouts.mailouts import Mailout
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.http import notion as notion_endpoint
+from sendonce.entrypoints.http import service
 from sendonce.errors import Unavailable
 from sendonce.flows.mailouts.prepare_mailouts import Preparer
 from sendonce.flows.mailouts.preview_mailout import preview_mailout
@@ -461,3 +462,27 @@ def test_a_notion_that_hangs_holds_nobody_else(desk: Desk, monkeypatch: pytest.M
         thread.join(20)
     desk.notion.fail()
     assert answers == [503] * 6
+
+
+def test_what_finds_too_many_waiting_for_notion_is_turned_away(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once: Notion comes again, and nobody piles up."""
+    monkeypatch.setattr(notion_endpoint, "QUICK", Policy(rate=1000, burst=1000, tries=1, patience=3.0))
+    monkeypatch.setattr(service, "_MOST_WAITING", 2)
+    desk.edit(status=READY)
+    desk.notion.sandbox.post("notion/faults", {"slow": [20_000, 20_000]})
+    answers: list[tuple[int, bool]] = []
+
+    def tell() -> None:
+        began = time.monotonic()
+        status = desk.signed(changed(desk.page))
+        answers.append((status, time.monotonic() - began < 2.5))
+
+    hung = [threading.Thread(target=tell) for _ in range(6)]
+    for thread in hung:
+        thread.start()
+    for thread in hung:
+        thread.join(20)
+    desk.notion.fail()
+    assert sorted(answers) == [(503, False)] * 2 + [(503, True)] * 4
