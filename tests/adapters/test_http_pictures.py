@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import select
 import socket
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 
 import pytest
@@ -129,3 +131,25 @@ def test_readers_are_counted_and_room_is_bounded(service: HttpStage, monkeypatch
         stack.enter_context(unread(service, names[0]))
         assert service.ask("GET", f"/assets/{names[0]}").status == 503
         assert service.ask("GET", "/healthz").status == 200
+
+
+def test_a_picture_that_many_ask_for_is_fetched_once(
+    service: HttpStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where they all ask before it is there."""
+    name, assets = large(service, 1), service.store.assets
+    get, fetched = assets.get, []
+
+    def slowly(wanted: str) -> tuple[str, bytes] | None:
+        fetched.append(wanted)
+        everybody_asks.wait(5)
+        return get(wanted)
+
+    monkeypatch.setattr(assets, "get", slowly)
+    everybody_asks = threading.Event()
+    with ThreadPoolExecutor(4) as readers:
+        asked = [readers.submit(service.ask, "GET", f"/assets/{name}") for _ in range(4)]
+        assert wait(asked, timeout=0.5, return_when=FIRST_COMPLETED).done == set()
+        everybody_asks.set()
+        assert [reader.result().status for reader in asked] == [200] * 4
+    assert fetched == [name]
