@@ -25,6 +25,7 @@ def test_letters_become_files_under_the_name_of_their_job(tmp_path: Path) -> Non
         assert feed.outcomes[parcel.job_id] == Accepted(name)
         assert (tmp_path / "mail" / "new" / name).read_bytes() == parcel.content
     assert len(list((tmp_path / "mail" / "new").iterdir())) == 20
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "mail" / "new").iterdir()} == {0o600}
     assert list((tmp_path / "mail" / "tmp").iterdir()) == []
     assert feed.most_on_wire <= 3
 
