@@ -18,6 +18,7 @@ import termios
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -612,6 +613,33 @@ def test_no_mailout_starts_by_a_clock_that_has_leapt(world: World) -> None:
     told = world.ask("mailout", "status", held)
     assert (told["status"], told["scheduled"]) == ("ready", True)
     assert worker.end() == 0
+
+
+def test_no_tick_starts_a_mailout_by_a_clock_that_has_leapt_since_the_last_one(world: World) -> None:
+    """Each tick is a worker of its own, but the service has seen the clock before."""
+    world.plan(3)
+    letter = world.directory / "later.md"
+    letter.write_text("---\nsubject: Later\n---\nHello again\n")
+    held = world.ask("mailout", "create", str(letter))["id"]
+    in_an_hour = datetime.now(UTC) + timedelta(hours=1)
+    world.ask("mailout", "send", held, "--at", in_an_hour.strftime("%Y-%m-%dT%H:%MZ"))
+    world.service = service = world.start("serve", "--no-worker", program=JUMPING)
+    until(world.answers, 20, "the service answers")
+
+    def tick() -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", world.port, timeout=30)
+        with closing(connection):
+            connection.request("GET", "/tick?seconds=3", headers={"Authorization": "Bearer crash-tests"})
+            assert connection.getresponse().status == 200
+
+    tick()
+    assert world.eye.count("sent") == 3
+    service.signal(signal.SIGUSR1)
+    tick()
+    told = world.ask("mailout", "status", held)
+    assert (told["status"], told["scheduled"]) == ("ready", True)
+    assert "the clock jumped" in service.log.read_text()
+    assert service.end() == 0
 
 
 def test_nothing_is_claimed_while_the_database_servers_clock_has_leapt(

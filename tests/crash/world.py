@@ -331,7 +331,7 @@ class World:
     def serve(self) -> Running:
         """The service that takes events. It subscribes once; the provider knocks until somebody opens."""
         self.service = self.start("serve", "--no-worker")
-        until(self._answers, 20, "the service answers")
+        until(self.answers, 20, "the service answers")
         self.sandbox.ask("resume_events", {}, "POST")
         self.sandbox.ask("subscribe", {"url": f"http://127.0.0.1:{self.port}/ses-events"})
         until(lambda: self.sandbox.ask("stats")["events"]["confirmed"], 20, "the subscription is confirmed")
@@ -343,7 +343,7 @@ class World:
         if self.service is not None:
             self.service.end()
 
-    def _answers(self) -> bool:
+    def answers(self) -> bool:
         try:
             with socket.create_connection(("127.0.0.1", self.port), 1):
                 return True

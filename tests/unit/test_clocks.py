@@ -55,9 +55,9 @@ class Provider:
 class Times:
     """A store whose clock can be moved, and the keeper that watches it."""
 
-    def __init__(self, provider: Provider | None = None) -> None:
+    def __init__(self, provider: Provider | None = None, ahead: timedelta = timedelta()) -> None:
         self.store = MemoryStore()
-        self.ahead = timedelta()
+        self.ahead = ahead
         self.store.state.clock = lambda: datetime.now(UTC) + self.ahead
         self.keeper = TimeKeeper(self.store.ledger, provider, quiet=timedelta(seconds=30))
         self.keeper.open()
@@ -84,6 +84,33 @@ def test_the_stores_clock_is_guarded_like_our_own(provider: Provider | None) -> 
     times.ahead = timedelta()
     assert times.mind()
     assert not times.keeper.may_prove_absence, "the quiet time of doubts starts again"
+
+
+@pytest.mark.parametrize("provider", [None, Provider(timedelta()), Provider(None)])
+def test_who_starts_after_the_stores_clock_has_jumped_sees_that_two_clocks_differ(
+    provider: Provider | None,
+) -> None:
+    """A tick, or a worker that was restarted, knows nothing of the time before."""
+    times = Times(provider, HOUR)
+    assert not times.keeper.may_start()
+    assert times.keeper.claim_not_after() < times.store.ledger.now()
+    assert not times.mind()
+    assert not times.keeper.may_prove_absence
+    times.ahead = timedelta()
+    assert times.mind()
+
+
+def test_a_provider_that_confirms_the_store_lets_a_start_go_on() -> None:
+    """This machine's own clock is an hour late."""
+    times = Times(Provider(HOUR), HOUR)
+    assert times.mind()
+
+
+@pytest.mark.parametrize("minutes", [-60, -9, 9])
+def test_clocks_that_differ_a_little_or_are_late_hold_up_nobody(minutes: int) -> None:
+    times = Times(ahead=timedelta(minutes=minutes))
+    assert times.keeper.may_start()
+    assert times.mind()
 
 
 def test_a_provider_that_agrees_lets_claims_go_on() -> None:

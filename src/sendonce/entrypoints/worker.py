@@ -21,6 +21,7 @@ from sendonce.domain.mailouts.mailouts import MailoutStatus
 from sendonce.entrypoints.cli.context import time_zone
 from sendonce.entrypoints.cli.mailouts.progress import Show, measuring, progress_lines
 from sendonce.errors import Unavailable
+from sendonce.flows.engine.keep_time import SeenClocks
 from sendonce.flows.engine.work import Worker
 from sendonce.flows.mailouts.explain_progress import explain_progress
 from sendonce.ports.store import Store
@@ -60,14 +61,14 @@ def run_tick(settings: Settings, store: Store, seconds: float) -> int:
     return settled
 
 
-async def tick(settings: Settings, store: Store, seconds: float) -> int:
-    """The same inside a process that has a loop and signals of its own."""
-    return await _work_for(_ticking_worker(settings, store), seconds)
+async def tick(settings: Settings, store: Store, seconds: float, clocks: SeenClocks | None = None) -> int:
+    """The same inside a process that has a loop and signals of its own, and may hand on its ``clocks``."""
+    return await _work_for(_ticking_worker(settings, store, clocks), seconds)
 
 
-def _ticking_worker(settings: Settings, store: Store) -> Worker:
+def _ticking_worker(settings: Settings, store: Store, clocks: SeenClocks | None = None) -> Worker:
     # A name of its own: ticks may come one upon the other, and beside a worker of the same process.
-    return make_worker(settings, store, NullMetrics(), f"tick-{uuid.uuid4().hex[:12]}")
+    return make_worker(settings, store, NullMetrics(), f"tick-{uuid.uuid4().hex[:12]}", clocks)
 
 
 async def _work_for(worker: Worker, seconds: float) -> int:
@@ -198,8 +199,10 @@ async def _serve(settings: Settings, store: Store, *, with_worker: bool) -> None
     metrics = Metrics(store.jobs.count_by_state, lambda: queue_age(store))
     worker = make_worker(settings, store, metrics) if with_worker else None
 
+    clocks = SeenClocks()
+
     async def tick_for(seconds: float) -> dict[str, int]:
-        return {"settled": await tick(settings, store, seconds)}
+        return {"settled": await tick(settings, store, seconds, clocks)}
 
     app = create_app(settings, store, metrics, tick=tick_for)
     tune_the_interpreter()

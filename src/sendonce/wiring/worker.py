@@ -17,6 +17,7 @@ from sendonce.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sendonce.flows.engine.keep_time import SeenClocks
     from sendonce.flows.engine.work import Chore, Worker
     from sendonce.ports.engine import Meter
     from sendonce.ports.store import Store
@@ -34,7 +35,9 @@ def require_for_work(settings: Settings, store: Store) -> None:
     state_directory(settings, store).require_writable()
 
 
-def make_worker(settings: Settings, store: Store, meter: Meter, name: str = "") -> Worker:
+def make_worker(
+    settings: Settings, store: Store, meter: Meter, name: str = "", clocks: SeenClocks | None = None
+) -> Worker:
     from sendonce.adapters.transports.ses import SesTransport
     from sendonce.flows.engine.resolve_doubts import DoubtPolicy
     from sendonce.flows.engine.work import Worker, WorkOptions
@@ -82,6 +85,7 @@ def make_worker(settings: Settings, store: Store, meter: Meter, name: str = "") 
         puller=make_event_puller(settings, store, meter),
         letter_of=store.mailouts.letter,
         engage_steward=engage_steward,
+        clocks=clocks,
     )
 
 

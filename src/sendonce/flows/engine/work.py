@@ -28,7 +28,7 @@ from sendonce.flows.engine.check_account import check_account
 from sendonce.flows.engine.check_ledger import ClaimWitness, check_ledger
 from sendonce.flows.engine.hold_sender import Holding
 from sendonce.flows.engine.keep_rate import RateKeeper
-from sendonce.flows.engine.keep_time import TimeKeeper
+from sendonce.flows.engine.keep_time import SeenClocks, TimeKeeper
 from sendonce.flows.engine.miss_workers import RollCall
 from sendonce.flows.engine.repeat import repeat, shortages
 from sendonce.flows.engine.resolve_doubts import DoubtPolicy, DoubtResolver, Witness
@@ -119,6 +119,7 @@ class Worker:
         engage_steward: Callable[[str, Callable[[], bool]], Steward],
         chores: Sequence[Chore] = (),
         puller: Puller | None = None,
+        clocks: SeenClocks | None = None,
     ) -> None:
         self._store = store
         self._letter_of = letter_of
@@ -132,7 +133,7 @@ class Worker:
         self._meter = meter
         self.id = str(uuid.uuid4())
         self._stopping = asyncio.Event()
-        self._clock = TimeKeeper(store.ledger, witness, options.doubts.quiet)
+        self._clock = TimeKeeper(store.ledger, witness, options.doubts.quiet, clocks)
         self._rates = RateKeeper(
             key=options.rate_key,
             worker_id=self.id,
