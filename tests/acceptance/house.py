@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -15,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.crash.world import Process, SandboxSes, free_port, until
+from tests.crash.world import PROGRAM, Process, Running, SandboxSes, free_port, quick_start, until
+from tests.nursery import run_program
 
 SECRET = "the-house-secret"
 
@@ -45,7 +45,7 @@ def ask(
 
 
 class House:
-    service: Process
+    service: Running
 
     def __init__(self, folder: Path, database_url: str, sandbox: SandboxSes, port: int) -> None:
         self.folder = folder
@@ -72,15 +72,7 @@ class House:
 
     def run(self, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         """A command as a user types it."""
-        done = subprocess.run(
-            [sys.executable, "-m", "sendonce", *arguments],
-            env=self.environment,
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = run_program(arguments, self.environment, self.folder)
         assert done.returncode == code, done.stderr + done.stdout
         assert "Traceback" not in done.stderr
         return done
@@ -143,8 +135,12 @@ def housed(
     sandbox = SandboxSes(folder / "sandbox", ["--subscribe", "--keep-messages=1000", *flags])
     house = House(folder, database_url, sandbox, port)
     house.environment |= environment
-    serve = [*through, sys.executable, "-m", "sendonce", "serve"]
-    service = house.service = Process(serve, house.environment, folder / "serve.log", folder)
+    log = folder / "serve.log"
+    if through:
+        service: Running = Process([*through, *PROGRAM, "serve"], house.environment, log, folder)
+    else:
+        service = quick_start(["serve"], house.environment, log, folder)
+    house.service = service
     try:
         house.wait_until(lambda: _ready(house.url), "the service is ready", 30)
         yield house

@@ -22,6 +22,7 @@ from sendonce.domain.engine.outcomes import Refused
 from tests.acceptance.test_threats_people import Desk, desk
 from tests.conformance.stage import worker_record
 from tests.crash.world import SandboxSes
+from tests.nursery import run_program
 
 __all__ = ["desk"]
 
@@ -45,15 +46,7 @@ def plain(subject: str = "News", body: str = "Good day") -> str:
 
 
 def told(desk: Desk, *arguments: str, code: int) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "sendonce", *arguments],
-        env=desk.environment,
-        cwd=desk.folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run_program(arguments, desk.environment, desk.folder)
     assert done.returncode == code, done.stderr + done.stdout
     assert "Traceback" not in done.stderr
     return done.stderr

@@ -7,13 +7,14 @@ import io
 import json
 import os
 import subprocess
-import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.nursery import run_program
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -33,15 +34,8 @@ def sendonce(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
     }
 
     def run(*words: str, code: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "sendonce", *words],
-            cwd=tmp_path,
-            env={**keep, **settings, "TRANSPORT": "maildir", "RATE_LIMIT_PER_SEC": "1000", **environment},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        given = {**keep, **settings, "TRANSPORT": "maildir", "RATE_LIMIT_PER_SEC": "1000", **environment}
+        done = run_program(words, given, tmp_path)
         assert done.returncode == code, done.stderr
         return done
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from sendonce.domain.engine.letters import Letter
 from sendonce.domain.mailouts.mailouts import NewMailout
 from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber
 from tests.crash.world import SandboxSes
+from tests.nursery import run_program
 
 PEOPLE = 30
 
@@ -44,15 +44,7 @@ class Desk:
         }
 
     def run(self, *arguments: str, code: int = 0, **settings: str) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "sendonce", *arguments],
-            env={**self.environment, **settings},
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = run_program(arguments, {**self.environment, **settings}, self.folder)
         assert done.returncode == code, done.stderr + done.stdout
         assert "Traceback" not in done.stderr
         return done

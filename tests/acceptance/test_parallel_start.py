@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +16,7 @@ from sendonce.domain.engine.addresses import Address
 from sendonce.domain.mailouts.mailouts import NewMailout
 from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber
 from tests.acceptance.house import SECRET, Answer, House, ask, housed
-from tests.crash.world import Process, free_port
+from tests.crash.world import free_port, quick_start
 from tests.postgres import PostgresServer
 
 SUBSCRIBERS = 100_000
@@ -56,8 +55,7 @@ def services(
         with housed(folder, database_url) as house, ExitStack() as stack:
             second = f"http://127.0.0.1:{free_port()}"
             environment = {**house.environment, "PORT": second.rpartition(":")[2]}
-            command = [sys.executable, "-m", "sendonce", "serve"]
-            process = Process(command, environment, folder / "second.log", folder)
+            process = quick_start(["serve"], environment, folder / "second.log", folder)
             stack.callback(process.end)
             house.wait_until(lambda: ready(second), "the second service is ready", 30)
             yield TwoServices(house, (house.url, second))

@@ -19,7 +19,7 @@ from sendonce.domain.mailouts.mailouts import NewMailout
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from tests.acceptance.house import ask
 from tests.conformance.stage import Stage
-from tests.crash.world import Process, free_port, until
+from tests.crash.world import free_port, quick_start, until
 
 SECRET = "of the service"
 PICTURE = "0" * 64
@@ -86,8 +86,7 @@ def service(tmp_path: Path, sqlite_url: str) -> Iterator[Service]:
         "NOTION_API_URL": "http://127.0.0.1:1",
         "LOG_FORMAT": "json",
     }
-    serve = [sys.executable, "-m", "sendonce", "serve", "--no-worker"]
-    process = Process(serve, environment, tmp_path / "serve.log", tmp_path)
+    process = quick_start(["serve", "--no-worker"], environment, tmp_path / "serve.log", tmp_path)
     url = f"http://127.0.0.1:{port}"
     try:
         until(lambda: _ready(url), 30, "the service is ready")

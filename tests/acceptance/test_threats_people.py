@@ -22,6 +22,7 @@ from sendonce.adapters.stores.sql.store import open_store
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.domain.people.suppressions import SuppressionReason
+from tests.nursery import run_program
 
 LETTER = """\
 ---
@@ -55,17 +56,10 @@ class Desk:
         }
 
     def run(self, *arguments: str, code: int = 0) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "sendonce", *arguments],
-            env=self.environment,
-            cwd=self.folder,
-            capture_output=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == code, done.stderr.decode()
-        assert b"Traceback" not in done.stderr
-        return done.stdout.decode()
+        done = run_program(arguments, self.environment, self.folder, seconds=120)
+        assert done.returncode == code, done.stderr
+        assert "Traceback" not in done.stderr
+        return done.stdout
 
     def json(self, *arguments: str) -> Any:
         return json.loads(self.run(*arguments, "--json"))

@@ -26,6 +26,7 @@ from tests.conformance.stage import Stage
 __all__ = ["desk"]
 
 RIGA = ZoneInfo("Europe/Riga")
+PATIENCE = 5.0
 
 
 @pytest.fixture
@@ -121,7 +122,8 @@ def test_the_letters_own_time(desk: Desk, mailout: str) -> None:
 def on_a_terminal(desk: Desk, *arguments: str, answer: str, after: str = "") -> tuple[int, str]:
     """The command with a person at the keyboard: the exit code, and the screen.
 
-    The answer is typed as soon as ``after`` is on the screen.
+    The answer is typed as soon as ``after`` is on the screen, and again if nothing comes of it: a signal just
+    before Python begins to wait for a key is noticed with the next one.
     """
     master, terminal = pty.openpty()
     process = subprocess.Popen(
@@ -140,8 +142,9 @@ def on_a_terminal(desk: Desk, *arguments: str, answer: str, after: str = "") -> 
         if not typed and after.encode() in screen:
             os.write(master, answer.encode())
             typed = True
-        if not select.select([master], [], [], left)[0]:
-            break  # it waits for an answer: closing the terminal ends it
+        if not select.select([master], [], [], min(left, PATIENCE))[0]:
+            typed = False
+            continue
         try:
             piece = os.read(master, 65536)
         except OSError:  # Linux says EIO when the other side has closed

@@ -5,9 +5,8 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import signal
 import socket
-import subprocess
-import sys
 import threading
 import urllib.request
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from botocore.config import Config
 from botocore.credentials import Credentials
 
 from sendonce.sandbox import SandboxAddresses
+from tests.nursery import start_sandbox
 
 FAST = {"max_rate": 1e6, "daily_quota": -1}
 NO_QUESTIONS = {"subscribe": False}
@@ -37,10 +37,7 @@ class Sandbox:
     def __init__(self, directory: Path, settings: dict[str, Any]) -> None:
         self.directory = directory
         flags = [flag for name, value in settings.items() for flag in _flags(name, value)]
-        command = [sys.executable, "-m", "sendonce.sandbox", "--dir", str(directory), "--port", "0", *flags]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE)
-        assert self.process.stdout is not None
-        self.addresses = json.loads(self.process.stdout.readline())
+        self.process, self.addresses = start_sandbox(["--dir", str(directory), "--port", "0", *flags])
         self.endpoint = self.addresses["endpoint"]
         self.port = int(self.endpoint.rpartition(":")[2])
 
@@ -88,14 +85,14 @@ class Sandbox:
         return stats
 
     def kill(self) -> None:
-        self.process.kill()
-        self.stop()
+        self._end(signal.SIGKILL)
 
     def stop(self) -> None:
-        self.process.terminate()
+        self._end(signal.SIGTERM)
+
+    def _end(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
         self.process.wait()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
 
 
 def _flags(name: str, value: Any) -> list[str]:
@@ -165,7 +162,7 @@ class Stage:
 
     def close(self) -> None:
         for sandbox in self.sandboxes:
-            if sandbox.process.returncode is None:
+            if sandbox.process.poll() is None:
                 sandbox.stop()
         for receiver in self.receivers:
             receiver.close()

@@ -8,7 +8,6 @@ import os
 import socket
 import ssl
 import subprocess
-import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -27,6 +26,7 @@ from tests.adapters.doctor_stage import SES, TOPIC, WELL, Findings, adopt, ask, 
 from tests.adapters.http_server import ScriptedServer, Step, answer
 from tests.adapters.http_stage import serving
 from tests.adapters.smtp_server import Do, SmtpServer, transport_to
+from tests.nursery import run_program
 
 
 @pytest.fixture
@@ -291,15 +291,7 @@ def test_a_link_to_nowhere_is_a_stop_only_where_letters_leave() -> None:
 def run_cli(environment: dict[str, str], folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
     given = {**kept, "HOME": str(folder), "STATE_DIR": str(folder / "state"), **environment}
-    return subprocess.run(
-        [sys.executable, "-m", "sendonce", "doctor", *arguments],
-        capture_output=True,
-        text=True,
-        env=given,
-        cwd=folder,
-        timeout=60,
-        check=False,
-    )
+    return run_program(["doctor", *arguments], given, folder)
 
 
 def test_the_exit_code_tells_whether_there_is_a_stop(database: str, tmp_path: Path) -> None:

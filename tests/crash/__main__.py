@@ -7,13 +7,11 @@ import random
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 
 from sendonce.domain.engine.failpoints import NAMES
 from tests.crash.databases import postgres_databases, sqlite_databases
 from tests.crash.faults import FAULTS, Fault
-from tests.crash.nursery import Nursery
 from tests.crash.results import Result, Run, append, machine, read, today
 from tests.crash.runs import House, Row, play_all
 
@@ -64,8 +62,8 @@ def _rows(run: Run, faults: Sequence[Fault], jobs: int, file: Path | None) -> It
     kept = {result.row.fault: result.row for result in read([file] if file else []) if result.run == run}
     yield from (kept[fault.name] for fault in faults if fault.name in kept)
     open_databases = sqlite_databases if run.store == "sqlite" else postgres_databases
-    with closing(Nursery()) as nursery, open_databases() as databases:
-        house = House(databases, nursery, run.seed, jobs)
+    with open_databases() as databases:
+        house = House(databases, run.seed, jobs)
         where = machine(databases.version)
         began = time.monotonic()
         for row in play_all(run.asked, house, [fault for fault in faults if fault.name not in kept]):

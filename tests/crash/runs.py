@@ -18,7 +18,6 @@ from random import Random
 from tests.crash.databases import Databases
 from tests.crash.faults import FAULTS, Fault
 from tests.crash.judge import judge_world
-from tests.crash.nursery import Nursery
 from tests.crash.scenes import EVERYDAY, NotHere, Stage
 from tests.crash.server_pair import ServerPair
 from tests.crash.world import World, opened
@@ -69,7 +68,6 @@ class House:
     """What the worlds of one run share."""
 
     databases: Databases
-    nursery: Nursery
     seed: int
     jobs: int = 1
     """How many worlds at a time."""
@@ -189,7 +187,7 @@ def _prepared_world(
                 stack.enter_context(small_disk(directory / "disk"))
             url = pair.url if pair else stack.enter_context(house.databases.fresh(directory))
             flags = [f"--seed={dice.randrange(2**31)}", f"--faults={json.dumps(EVERYDAY)}"]
-            world = stack.enter_context(opened(World(directory, url, flags, house.nursery, **fault.settings)))
+            world = stack.enter_context(opened(World(directory, url, flags, **fault.settings)))
             world.prepare(fault.people * max(wanted, 5) if fault.share else PEOPLE_WITHOUT_KILLS)
             world.serve()
             yield world

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +13,6 @@ import pytest
 from tests.crash.databases import databases_on
 from tests.crash.faults import FAULTS
 from tests.crash.judge import judge_world
-from tests.crash.nursery import Nursery
 from tests.crash.power_postgres import ServerFiles
 from tests.crash.runs import House, play
 from tests.crash.server_pair import ServerPair, server_pair
@@ -31,8 +29,7 @@ pytestmark = [
 def test_nothing_goes_out_twice_after_a_fail_over(fault: object, postgres_server: PostgresServer) -> None:
     """The ledger is halted, with and without the state directory, until somebody adopts the database."""
     (chosen,) = [each for each in FAULTS if each is fault]
-    with closing(Nursery()) as nursery:
-        row = play(chosen, House(databases_on(postgres_server), nursery, seed=1))
+    row = play(chosen, House(databases_on(postgres_server), seed=1))
     assert row.clean, row
 
 

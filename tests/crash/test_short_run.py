@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import closing
 from random import SystemRandom
 
 import pytest
 
 from tests.crash.databases import Databases, databases_on, sqlite_databases
 from tests.crash.faults import Fault
-from tests.crash.nursery import Nursery
 from tests.crash.runs import House, play
 from tests.crash.scenes import UNTIDY_EVENTS, Stage, kill_at_failpoints, kill_in_recovery, race, random_kill
 from tests.postgres import PostgresServer
 
 KILLS = 20
-
-
-@pytest.fixture
-def nursery() -> Iterator[Nursery]:
-    with closing(Nursery()) as nursery:
-        yield nursery
 
 
 def a_bit_of_all(stage: Stage) -> None:
@@ -34,20 +25,20 @@ def a_bit_of_all(stage: Stage) -> None:
         scene(stage)
 
 
-def crash(databases: Databases, nursery: Nursery) -> None:
+def crash(databases: Databases) -> None:
     seed = int(os.environ.get("SEED", SystemRandom().randrange(2**31)))
     fault = Fault("a bit of all", a_bit_of_all, 1.0, people=16)
-    row = play(fault, House(databases, nursery, seed), kills=KILLS)
+    row = play(fault, House(databases, seed), kills=KILLS)
     assert row.clean, f"seed {seed}: {row}"
     assert row.kills >= KILLS, f"seed {seed}: only {row.kills} kills landed"
 
 
 @pytest.mark.xdist_group("crash-sqlite")
-def test_twenty_kills_on_sqlite(nursery: Nursery) -> None:
+def test_twenty_kills_on_sqlite() -> None:
     with sqlite_databases() as databases:
-        crash(databases, nursery)
+        crash(databases)
 
 
 @pytest.mark.xdist_group("crash-postgres")
-def test_twenty_kills_on_postgres(postgres_server: PostgresServer, nursery: Nursery) -> None:
-    crash(databases_on(postgres_server), nursery)
+def test_twenty_kills_on_postgres(postgres_server: PostgresServer) -> None:
+    crash(databases_on(postgres_server))

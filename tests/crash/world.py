@@ -27,7 +27,7 @@ from sendonce.adapters.stores.sql.store import open_store
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.mailouts.mailouts import NewMailout
 from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber
-from tests.crash.nursery import Nursery
+from tests.nursery import run_program, shared_nursery, start_sandbox
 
 ROOT = Path(__file__).parents[2]
 CONNECTIONS = 4
@@ -120,14 +120,18 @@ class Process(Running):
             )
 
 
+def quick_start(
+    arguments: Sequence[str], environment: Mapping[str, str], log: Path, directory: Path
+) -> Running:
+    """``sendonce`` with these arguments, from the nursery."""
+    return Running(shared_nursery().start(arguments, environment, directory, log, log), log)
+
+
 class SandboxSes:
     def __init__(self, directory: Path, flags: Sequence[str]) -> None:
         self.directory = directory
-        command = [sys.executable, "-m", "sendonce.sandbox", "--dir", str(directory), "--port=0"]
-        command += ["--daily-quota=-1", "--keep-messages=0", *flags]
-        self._child = subprocess.Popen(command, stdout=subprocess.PIPE)
-        assert self._child.stdout is not None
-        summary = json.loads(self._child.stdout.readline())
+        wishes = ["--dir", str(directory), "--port=0", "--daily-quota=-1", "--keep-messages=0", *flags]
+        self._child, summary = start_sandbox(wishes)
         self.endpoint: str = summary["endpoint"]
         self.environment: dict[str, str] = summary["environment"]
 
@@ -160,10 +164,8 @@ class SandboxSes:
         return [row for row in rows if row["job"]]
 
     def stop(self) -> None:
-        self._child.terminate()
+        self._child.send_signal(signal.SIGTERM)
         self._child.wait()
-        assert self._child.stdout is not None
-        self._child.stdout.close()
 
 
 class Eye:
@@ -215,11 +217,9 @@ class World:
         directory: Path,
         database_url: str,
         flags: Sequence[str] = (),
-        nursery: Nursery | None = None,
         **settings: str,
     ) -> None:
         self.directory = directory
-        self._nursery = nursery
         self.disk = directory / "disk"
         self.disk.mkdir(parents=True, exist_ok=True)
         self.database_url = database_url
@@ -259,35 +259,18 @@ class World:
     # -- the command line ----------------------------------------------------------------------
 
     def start(self, *arguments: str, program: Sequence[str] = (), **settings: str) -> Running:
-        """A command that goes on; from the nursery if there is one and no other ``program`` is named."""
+        """A command that goes on; from the nursery, unless a ``program`` is named."""
         log = self.directory / f"{arguments[0]}-{len(self.workers)}.log"
         environment = {**self.environment, **settings}
-        if self._nursery is not None and not program:
-            forked = self._nursery.start(arguments, environment, self.directory, output=log, errors=log)
-            return Running(forked, log)
-        return Process([*(program or PROGRAM), *arguments], environment, log, self.directory)
+        if program:
+            return Process([*program, *arguments], environment, log, self.directory)
+        return quick_start(arguments, environment, log, self.directory)
 
     def run(self, *arguments: str, expect: int = 0, **settings: str) -> str:
         """A command to its end: what it printed (its complaint, if it is expected to fail)."""
-        printed, complaint = self.directory / "printed", self.directory / "complaint"
-        environment = {**self.environment, **settings}
-        for file in (printed, complaint):
-            file.unlink(missing_ok=True)
-        if self._nursery is not None:
-            forked = self._nursery.start(arguments, environment, self.directory, printed, complaint)
-            code = forked.wait(120)
-        else:
-            with printed.open("wb") as output, complaint.open("wb") as errors:
-                code = subprocess.run(
-                    [*PROGRAM, *arguments],
-                    env=environment,
-                    cwd=self.directory,
-                    stdout=output,
-                    stderr=errors,
-                    timeout=120,
-                ).returncode
-        assert code == expect, f"{arguments} ended with {code}: …{complaint.read_text()[-500:]}"
-        return (printed if expect == 0 else complaint).read_text()
+        done = run_program(arguments, {**self.environment, **settings}, self.directory, seconds=120)
+        assert done.returncode == expect, f"{arguments} ended with {done.returncode}: …{done.stderr[-500:]}"
+        return done.stdout if expect == 0 else done.stderr
 
     def ask(self, *arguments: str) -> Any:
         return json.loads(self.run(*arguments, "--json"))
