@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -81,6 +83,12 @@ TROUBLES = {
     "the account is in the SES sandbox": (["--no-production-access"], {}, "MessageRejected", "not verified"),
     "the From address is not verified": (["--identities=example.net"], {}, "MessageRejected", "not verified"),
     "the configuration set is mistyped": ([], {"SES_CONFIGURATION_SET": "typo"}, "NotFoundException", "typo"),
+    "the keys are wrong": (
+        [],
+        {"AWS_SECRET_ACCESS_KEY": "wrong"},
+        "InvalidSignatureException",
+        "AWS credentials",
+    ),
 }
 
 
@@ -111,6 +119,29 @@ def test_a_refused_sender_burns_no_letter(desk: Desk, trouble: str) -> None:
         desk.run("sender", "release")
         desk.run("mailout", "send", mailout_id)
         assert len({row["to"][0] for row in sandbox.acceptances()}) == len(sandbox.acceptances()) == PEOPLE
+
+
+def test_a_worker_tells_that_sending_is_switched_off(desk: Desk) -> None:
+    """Nothing is tried and nothing is held: the worker rests, and the mailout's status says why."""
+    mailout_id = desk.prepare()
+    with world(desk, "--no-sending-enabled"):
+        desk.run("mailout", "send", mailout_id, "--detach", "--force")
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "sendonce", "worker"],
+            env=desk.environment,
+            cwd=desk.folder,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            ends, cause = time.monotonic() + 60, ""
+            while cause != "sending_paused" and time.monotonic() < ends:
+                shown = desk.json("mailout", "status", mailout_id)
+                cause = (shown["standstill"] or {}).get("cause", "")
+        finally:
+            worker.terminate()
+            worker.wait(30)
+        assert (cause, shown["workers"], shown["counts"]["scheduled"]) == ("sending_paused", 1, PEOPLE)
+        assert "switched sending off" in shown["standstill"]["detail"]
 
 
 def test_a_run_of_refusals_stops_and_its_letters_get_another_life(desk: Desk) -> None:
