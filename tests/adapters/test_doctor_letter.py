@@ -102,7 +102,15 @@ def test_a_letter_on_a_page_that_cannot_be_read_is_told(desk: Desk) -> None:
     assert "set NOTION_TOKEN" in desk.examined(mailout).told("letter")
     assert desk.examined(mailout).stops() == {"letter"}
     door = StoreDoor(lambda: desk.store)
-    probe = LetterProbe(door, lambda: SETTINGS, lambda _: {"notion": _Silent()}, mailout, leaves=True)
+    sources = {"notion": _Silent()}
+    probe = LetterProbe(
+        door,
+        lambda: SETTINGS,
+        lambda _: sources,
+        lambda it, name: it.mailouts.get(name),
+        mailout,
+        leaves=True,
+    )
     found = ask(probe)
     assert not found.stops()
     assert "cannot be read from its page now: Notion is down" in found.told("letter")

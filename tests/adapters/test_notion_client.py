@@ -12,8 +12,8 @@ import trustme
 
 from sendonce.adapters.notion.answers import NotionBusy, ReplyLost
 from sendonce.adapters.notion.client import NotionClient
-from sendonce.adapters.notion.ids import looks_like_page, page_id
 from sendonce.adapters.notion.pace import Pace, Policy
+from sendonce.domain.mailouts.page_ids import looks_like_page, page_id
 from sendonce.errors import BadInput, NotFound, Refused, SendonceError, Unavailable
 from tests.adapters.http_server import ScriptedServer, Step, answer, dripping
 from tests.adapters.notion_stage import QUICK, SEEDS, NotionStage, listing, nested

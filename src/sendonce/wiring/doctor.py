@@ -27,9 +27,11 @@ from sendonce.adapters.doctor.machine import (
 from sendonce.adapters.doctor.unreadable import UnreadableEventsProbe
 from sendonce.adapters.doctor.web import UnsubscribeProbe
 from sendonce.domain.engine.checks import Check, stop
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import BadInput, BadSetting
 from sendonce.flows.engine.check_ledger import check_ledger
 from sendonce.flows.engine.doctor import Probe, examine
+from sendonce.flows.mailouts.find_mailout import mailout_named
 from sendonce.settings import DECLARED, Settings
 from sendonce.wiring.messages import (
     fingerprints_of_known_secrets,
@@ -86,6 +88,7 @@ def _probes(settings: Settings, door: StoreDoor, mailout_id: str | None) -> Sequ
             door,
             lambda: _tried_messages(settings),
             lambda store: letter_sources(settings, store),
+            lambda store, name: mailout_named(store, DEFAULT_TENANT, name),
             mailout_id,
             leaves=leaves,
         ),

@@ -12,14 +12,12 @@ from email.message import EmailMessage
 from sendonce.adapters.doctor.letter_links import links_check
 from sendonce.adapters.doctor.machine import StoreDoor
 from sendonce.adapters.doctor.waiting import in_own_thread
-from sendonce.adapters.notion.ids import looks_like_page, page_id
 from sendonce.domain.engine.checks import Check, count_of, listed, ok, stop, warning
 from sendonce.domain.engine.letters import Letter, MessageSettings, unsubscribe_prefix
 from sendonce.domain.engine.message import CompiledLetter, compile_letter
 from sendonce.domain.engine.tokens import read_token
 from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus
 from sendonce.domain.mailouts.rendering import GMAIL_CUTS_AT
-from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import BadInput, BadSetting, NotFound, Refused, Unavailable
 from sendonce.ports.mailouts import LetterSource
 from sendonce.ports.store import Store
@@ -43,7 +41,8 @@ class _Subject:
 class LetterProbe:
     """``sources`` are where letters that were not read yet lie, by the name that mailouts carry.
 
-    ``leaves``: letters leave this machine, so a link to it leads nowhere.
+    ``find`` gives the mailout that a person named. ``leaves``: letters leave this machine, so a link to it
+    leads nowhere.
     """
 
     name = "letter"
@@ -53,6 +52,7 @@ class LetterProbe:
         door: StoreDoor,
         message_settings: Callable[[], MessageSettings],
         sources: Callable[[Store], Mapping[str, LetterSource]],
+        find: Callable[[Store, str], Mailout | None],
         mailout_id: str | None,
         *,
         leaves: bool,
@@ -60,6 +60,7 @@ class LetterProbe:
         self._door = door
         self._message_settings = message_settings
         self._sources = sources
+        self._find_mailout = find
         self._mailout_id = mailout_id
         self._leaves = leaves
 
@@ -86,7 +87,7 @@ class LetterProbe:
     def _find(self, store: Store) -> _Subject:
         if self._mailout_id is None:
             return _Subject(_SAMPLE, None)
-        mailout = find_mailout(store, self._mailout_id)
+        mailout = self._find_mailout(store, self._mailout_id)
         if mailout is None:
             raise NotFound(f"There is no mailout {self._mailout_id}.")
         if mailout.letter_id is not None:
@@ -110,14 +111,6 @@ class LetterProbe:
             checks.append(links_check(letter.html, settings.base_url, leaves=self._leaves))
             checks.append(variables_check(store, mailout, compiled))
         return checks
-
-
-def find_mailout(store: Store, name: str) -> Mailout | None:
-    """By its id, or by its page of Notion."""
-    mailout = store.mailouts.get(name)
-    if mailout is None and looks_like_page(name):
-        mailout = store.mailouts.of_page(DEFAULT_TENANT, "notion", page_id(name))
-    return mailout
 
 
 def _status(mailout: Mailout) -> Check:

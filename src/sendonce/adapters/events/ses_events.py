@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sendonce.adapters.events.strict_json import storable, strict_object
 from sendonce.domain.engine.events import BounceType, DeliveryEvent, EventKind, UnreadableEvent
+from sendonce.domain.engine.strict_json import storable, strict_object
 from sendonce.errors import BadInput
 
 MAX_MESSAGE_CHARS = 256 * 1024  # SNS carries no more

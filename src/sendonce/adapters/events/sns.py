@@ -29,7 +29,7 @@ from sendonce.adapters.events.sns_certificates import (
     CertificateUnknown,
     fetch_certificate,
 )
-from sendonce.adapters.events.strict_json import strict_object
+from sendonce.domain.engine.strict_json import strict_object
 from sendonce.errors import BadInput, SendonceError
 
 MAX_BODY_BYTES = 256 * 1024

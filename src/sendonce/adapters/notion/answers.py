@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from sendonce.adapters.events.strict_json import strict_object
 from sendonce.adapters.notion.wire import Answer
+from sendonce.domain.engine.strict_json import strict_object
 from sendonce.errors import BadInput, NotFound, Refused, SendonceError, Unavailable
 
 

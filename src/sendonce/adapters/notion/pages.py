@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import Any
 
 from sendonce.adapters.notion.client import NotionClient
-from sendonce.adapters.notion.ids import page_id, property_id
 from sendonce.adapters.notion.names import LETTERS, Column, TableNames
 from sendonce.adapters.notion.values import (
     PageTime,
+    property_id,
     read_date,
     read_flag,
     read_page_time,
@@ -20,6 +20,7 @@ from sendonce.adapters.notion.values import (
     read_time,
 )
 from sendonce.domain.mailouts.mailouts import MailoutStatus
+from sendonce.domain.mailouts.page_ids import page_id
 from sendonce.errors import BadInput, NotFound, Unavailable
 
 Block = dict[str, Any]

@@ -13,11 +13,11 @@ from typing import Any
 
 from sendonce.adapters.notion.answers import ReplyLost
 from sendonce.adapters.notion.client import NotionClient
-from sendonce.adapters.notion.ids import page_id
 from sendonce.adapters.notion.names import ERRORS, LETTERS, TableNames
 from sendonce.adapters.notion.tables import Table, TableCache, status_option, with_fresh_columns
 from sendonce.adapters.notion.values import read_text
 from sendonce.adapters.notion.words import MORE, MORE_TITLE, fill
+from sendonce.domain.mailouts.page_ids import page_id
 from sendonce.errors import NotFound, Refused
 
 MOST_ERROR_ROWS = 50

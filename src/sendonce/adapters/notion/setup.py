@@ -8,9 +8,9 @@ from typing import Any
 
 from sendonce.adapters.notion.answers import ReplyLost
 from sendonce.adapters.notion.client import NotionClient
-from sendonce.adapters.notion.ids import page_id
 from sendonce.adapters.notion.names import CANCELLED, ERRORS, LETTERS, TableNames, folded
 from sendonce.adapters.notion.tables import Table, open_table
+from sendonce.domain.mailouts.page_ids import page_id
 from sendonce.errors import BadInput, Unavailable
 
 # Draft grey, ready blue, and so on: the colours that Notion gives its own status columns.

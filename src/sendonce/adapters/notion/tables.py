@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sendonce.adapters.notion.client import NotionClient
-from sendonce.adapters.notion.ids import page_id
 from sendonce.adapters.notion.names import TableNames
 from sendonce.adapters.notion.values import plain_text, write
 from sendonce.domain.engine.letters import language_of
+from sendonce.domain.mailouts.page_ids import page_id
 from sendonce.errors import BadInput, NotFound, Refused
 
 _FRESH_SECONDS = 300.0

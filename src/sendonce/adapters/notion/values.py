@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import unquote
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sendonce.errors import BadInput
@@ -13,6 +14,11 @@ from sendonce.errors import BadInput
 MOST_TEXT = 2000
 MOST_EMAIL = 200
 MOST_OPTION = 100
+
+
+def property_id(value: object) -> str:
+    """The id of a property; Notion writes it percent-encoded in some places."""
+    return unquote(value) if isinstance(value, str) else ""
 
 
 def plain_text(pieces: Any) -> str:

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sendonce.adapters.events.strict_json import strict_object
-from sendonce.adapters.notion.ids import page_id, property_id
-from sendonce.adapters.notion.values import read_time
+from sendonce.adapters.notion.values import property_id, read_time
+from sendonce.domain.engine.strict_json import strict_object
+from sendonce.domain.mailouts.page_ids import page_id
 from sendonce.errors import BadInput
 
 SIGNATURE_HEADER = "X-Notion-Signature"

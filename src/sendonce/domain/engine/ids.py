@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+
+from sendonce.errors import BadInput, NotFound
 
 _LOW_BITS = 14
 
@@ -58,3 +61,24 @@ def prefix_range(prefix: str) -> tuple[str, str]:
 
 def _dashed(digits: str) -> str:
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+_MOST_SHOWN = 5
+
+
+def whole_id(noun: str, beginning: str, look: Callable[[str, int], Sequence[str]]) -> str:
+    """The one id that begins so; the text itself where there is none. ``look`` finds at most so many.
+
+    Raises BadInput for several, and NotFound for too few characters.
+    """
+    if is_short_prefix(beginning.lower()):
+        raise NotFound(
+            f"{beginning} is too short to find a {noun} by: write at least {SHORTEST_PREFIX} characters "
+            "of its id."
+        )
+    found = look(beginning.lower(), _MOST_SHOWN + 1) if is_prefix(beginning.lower()) else []
+    if len(found) > 1:
+        shown = "\n".join(f"  {each}" for each in found[:_MOST_SHOWN])
+        more = "\n  …" if len(found) > _MOST_SHOWN else ""
+        raise BadInput(f"Several {noun}s begin with {beginning}: write more of it.\n{shown}{more}")
+    return found[0] if found else beginning

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from sendonce.domain.engine.ids import SHORTEST_PREFIX, is_prefix, is_short_prefix
 from sendonce.domain.mailouts.mailouts import Mailout
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
-from sendonce.errors import BadInput, NotFound
+from sendonce.ports.store import Store
 from sendonce.settings import Settings, load_settings
-
-if TYPE_CHECKING:
-    from sendonce.adapters.stores.sql import SqlStore
-
-
-_SHOWN = 5
 
 
 def ready_settings(*, quiet: bool = False) -> Settings:
@@ -39,7 +31,7 @@ def ready_settings(*, quiet: bool = False) -> Settings:
 
 
 @contextmanager
-def opened_store(settings: Settings, *, make: bool = False) -> Iterator[SqlStore]:
+def opened_store(settings: Settings, *, make: bool = False) -> Iterator[Store]:
     """The store. Only what puts the first thing into a database may ``make`` an SQLite file."""
     from sendonce.wiring.stores import open_store
 
@@ -70,31 +62,8 @@ def time_zone(settings: Settings) -> ZoneInfo:
     return time_zone(settings)
 
 
-def find_mailout(store: SqlStore, mailout_id: str) -> Mailout:
-    """By its id or the beginning of it, or by the link or id of its page in Notion."""
-    from sendonce.adapters.notion.ids import looks_like_page, page_id
+def find_mailout(store: Store, name: str) -> Mailout:
+    """As a person at this installation's keyboard calls it."""
+    from sendonce.flows.mailouts.find_mailout import find_mailout
 
-    mailout = store.mailouts.get(mailout_id)
-    if mailout is None and looks_like_page(mailout_id):
-        mailout = store.mailouts.of_page(DEFAULT_TENANT, "notion", page_id(mailout_id))
-    if mailout is None:
-        mailout = store.mailouts.get(whole_id("mailout", mailout_id, store.mailouts.with_prefix))
-    if mailout is None:
-        raise NotFound(f"There is no mailout {mailout_id}: 'sendonce mailout list' shows what there is.")
-    return mailout
-
-
-def whole_id(noun: str, beginning: str, look: Callable[[str, int], Sequence[str]]) -> str:
-    """The one id that begins so; the text itself where there is none. Raises BadInput for several, and
-    NotFound for too few characters."""
-    if is_short_prefix(beginning.lower()):
-        raise NotFound(
-            f"{beginning} is too short to find a {noun} by: write at least {SHORTEST_PREFIX} characters "
-            "of its id."
-        )
-    found = look(beginning.lower(), _SHOWN + 1) if is_prefix(beginning.lower()) else []
-    if len(found) > 1:
-        shown = "\n".join(f"  {each}" for each in found[:_SHOWN])
-        more = "\n  …" if len(found) > _SHOWN else ""
-        raise BadInput(f"Several {noun}s begin with {beginning}: write more of it.\n{shown}{more}")
-    return found[0] if found else beginning
+    return find_mailout(store, DEFAULT_TENANT, name)

@@ -8,7 +8,7 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
-from sendonce.adapters.events.strict_json import strict_object
+from sendonce.domain.engine.strict_json import strict_object
 
 MAX_BODY_BYTES = 256 * 1024  # also the most that SNS delivers
 _PATIENCE_SECONDS = 30.0

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sendonce.adapters.notion.ids import looks_like_page, page_id
 from sendonce.adapters.notion.pages import letter_of
 from sendonce.adapters.notion.webhooks import is_button_press, read_button_press
 from sendonce.domain.mailouts.mailouts import PageEvent
@@ -20,11 +19,11 @@ from sendonce.entrypoints.http.service import Service
 from sendonce.entrypoints.views import mailout_view, progress_view
 from sendonce.errors import BadInput, NotFound
 from sendonce.flows.mailouts.explain_progress import explain_progress
+from sendonce.flows.mailouts.find_mailout import mailout_named, unknown_page
 from sendonce.flows.mailouts.obey_page import PageWish, obey_page
 from sendonce.flows.mailouts.start_mailout import (
     StartOrder,
     StartReport,
-    mailout_of_tenant,
     page_mailout,
     start_mailout,
     try_unread_page,
@@ -125,10 +124,8 @@ class MailoutEndpoints:
 
     def _page_in(self, name: str) -> str | None:
         """The page of Notion that is meant; None where it is a mailout of ours, or Notion is not in use."""
-        known = mailout_of_tenant(self._service.store, self._service.tenant_id, name) is not None
-        if known or not self._service.settings.notion_token or not looks_like_page(name):
-            return None
-        return page_id(name)
+        in_use = self._service.settings.notion_token
+        return unknown_page(self._service.store, self._service.tenant_id, name) if in_use else None
 
     async def status(self, request: Request) -> Response:
         self._service.require_secret(request)
@@ -136,10 +133,7 @@ class MailoutEndpoints:
 
     def _status(self, mailout_id: str) -> dict[str, Any]:
         store = self._service.store
-        tenant_id = self._service.tenant_id
-        mailout = mailout_of_tenant(store, tenant_id, mailout_id)
-        if mailout is None and looks_like_page(mailout_id):
-            mailout = store.mailouts.of_page(tenant_id, "notion", page_id(mailout_id))
+        mailout = mailout_named(store, self._service.tenant_id, mailout_id)
         if mailout is None:
             raise NotFound(f"There is no mailout {mailout_id[:_LONGEST_ID]!r}.")
         books = store.jobs.books(mailout.id)

@@ -21,6 +21,7 @@ from sendonce.flows.engine.check_sender import (
     refuse_if_refused,
 )
 from sendonce.flows.mailouts.audience import subscribers_of
+from sendonce.flows.mailouts.find_mailout import mailout_of_tenant
 from sendonce.flows.mailouts.preflight import check_letter, check_variables, count_audience
 from sendonce.ports.mailouts import MailoutStore
 
@@ -115,11 +116,6 @@ def try_unread_page(
         return count_audience(store, tenant_id)
     except BadInput as exc:
         raise Unsendable(str(exc)) from exc
-
-
-def mailout_of_tenant(store: MailoutStore, tenant_id: str, mailout_id: str) -> Mailout | None:
-    mailout = store.mailouts.get(mailout_id)
-    return mailout if mailout is not None and mailout.tenant_id == tenant_id else None
 
 
 def page_mailout(store: MailoutStore, tenant_id: str, source: str, page_id: str) -> Mailout:

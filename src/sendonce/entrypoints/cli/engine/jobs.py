@@ -12,16 +12,17 @@ import typer
 
 from sendonce.domain.engine.checks import count_of, listed
 from sendonce.domain.engine.doubts import Weighed
+from sendonce.domain.engine.ids import whole_id
 from sendonce.domain.engine.jobs import Job, JobState
-from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings, whole_id
+from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
 from sendonce.errors import BadInput, NotFound, Refused
 from sendonce.flows.engine.resolve_doubts import weigh_doubts
 from sendonce.wiring.worker import doubt_quiet
 
 if TYPE_CHECKING:
-    from sendonce.adapters.stores.sql import SqlStore
     from sendonce.flows.mailouts.retry_jobs import RetryReport
+    from sendonce.ports.store import Store
 
 group = typer.Typer(name="jobs", help="Message jobs: one letter to one recipient each.", no_args_is_help=True)
 
@@ -74,7 +75,7 @@ def in_doubt(mailout: MailoutOption = None, limit: LimitOption = 1000, json: Jso
         say(PARKED_ADVICE)
 
 
-def _weighed(store: SqlStore, quiet: timedelta, mailout_id: str | None, limit: int) -> dict[str, Weighed]:
+def _weighed(store: Store, quiet: timedelta, mailout_id: str | None, limit: int) -> dict[str, Weighed]:
     found = weigh_doubts(store, quiet, mailout_id=mailout_id, limit=limit)
     return {doubt.job_id: weighed for doubt, weighed in found}
 
@@ -176,7 +177,7 @@ def _why_left(job_ids: Sequence[str]) -> str:
     )
 
 
-def _known(store: SqlStore, job_ids: Sequence[str] | None) -> list[Job]:
+def _known(store: Store, job_ids: Sequence[str] | None) -> list[Job]:
     """Raises NotFound before anything is changed."""
     found = []
     for job_id in job_ids or []:

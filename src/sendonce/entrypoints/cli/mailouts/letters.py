@@ -23,7 +23,7 @@ from sendonce.errors import BadInput, Refused, Unsendable
 
 if TYPE_CHECKING:
     from sendonce.adapters.notion.images import StoredImage
-    from sendonce.adapters.stores.sql import SqlStore
+    from sendonce.ports.store import Store
     from sendonce.settings import Settings
 
 LetterFile = Annotated[Path, typer.Argument(help="Markdown or HTML; 'subject: …' in front.")]
@@ -108,12 +108,12 @@ def _opened(path: Path) -> bool:
     return webbrowser.open(path.as_uri())
 
 
-def _too_late(store: SqlStore, mailout_id: str, why: str) -> Refused:
+def _too_late(store: Store, mailout_id: str, why: str) -> Refused:
     mailout = find_mailout(store, mailout_id)
     return Refused(f"Mailout {mailout.id} is {status_words(mailout)}: {why}.")
 
 
-def _print_letter(store: SqlStore, mailout: Mailout, new: NewMailout, json: bool) -> None:
+def _print_letter(store: Store, mailout: Mailout, new: NewMailout, json: bool) -> None:
     subject = new.letter.subject if new.letter else None
     if json:
         shown = mailout_view(mailout, store.jobs.books(mailout.id))
@@ -125,7 +125,7 @@ def _print_letter(store: SqlStore, mailout: Mailout, new: NewMailout, json: bool
     say(next_step(mailout))
 
 
-def _with_twins(store: SqlStore, settings: Settings, new: NewMailout) -> NewMailout:
+def _with_twins(store: Store, settings: Settings, new: NewMailout) -> NewMailout:
     """The same words went out before: its author may have forgotten."""
     twins = store.mailouts.twins(DEFAULT_TENANT, new.letter) if new.letter else []
     if not twins or twins[0].started_at is None:
@@ -140,7 +140,7 @@ def _with_twins(store: SqlStore, settings: Settings, new: NewMailout) -> NewMail
     return replace(new, warnings=(*new.warnings, said))
 
 
-def _with_pictures(store: SqlStore, read: ReadLetter) -> NewMailout:
+def _with_pictures(store: Store, read: ReadLetter) -> NewMailout:
     for picture in read.pictures:
         store.assets.put(picture.sha256, picture.content_type, picture.content)
     return read.new

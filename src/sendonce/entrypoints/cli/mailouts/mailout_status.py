@@ -20,7 +20,7 @@ from sendonce.flows.mailouts.explain_progress import explain_progress
 from sendonce.wiring.worker import doubt_quiet
 
 if TYPE_CHECKING:
-    from sendonce.adapters.stores.sql import SqlStore
+    from sendonce.ports.store import Store
     from sendonce.settings import Settings
 
 
@@ -50,7 +50,7 @@ def status_words(mailout: Mailout) -> str:
     return f"{mailout.status}, paused" if mailout.paused else str(mailout.status)
 
 
-def print_outcome(settings: Settings, store: SqlStore, mailout_id: str, json: bool) -> None:
+def print_outcome(settings: Settings, store: Store, mailout_id: str, json: bool) -> None:
     """After the work: how it stands. Raises the reason, which is said once, where it was not sent."""
     error = _why_not_sent(settings, store, mailout_id)
     print_status(settings, store, mailout_id, json, with_reason=error is None)
@@ -59,7 +59,7 @@ def print_outcome(settings: Settings, store: SqlStore, mailout_id: str, json: bo
 
 
 def print_status(
-    settings: Settings, store: SqlStore, mailout_id: str, json: bool, *, with_reason: bool = True
+    settings: Settings, store: Store, mailout_id: str, json: bool, *, with_reason: bool = True
 ) -> None:
     mailout = find_mailout(store, mailout_id)
     books = store.jobs.books(mailout_id)
@@ -101,7 +101,7 @@ def print_books(books: Books) -> None:
     print_table("", ["jobs", "count"], rows)
 
 
-def _why_not_sent(settings: Settings, store: SqlStore, mailout_id: str) -> SendonceError | None:
+def _why_not_sent(settings: Settings, store: Store, mailout_id: str) -> SendonceError | None:
     """A mailout that was stopped before its first letter is back to ready, with the reason; one that was
     interrupted or paused is still sending; one of which no letter was taken has failed."""
     mailout = find_mailout(store, mailout_id)
@@ -127,7 +127,7 @@ def _why_not_sent(settings: Settings, store: SqlStore, mailout_id: str) -> Sendo
     return None
 
 
-def _why_held(settings: Settings, store: SqlStore, mailout_id: str) -> Refused | None:
+def _why_held(settings: Settings, store: Store, mailout_id: str) -> Refused | None:
     hold = store.sender_holds.get(own_key(settings))
     if hold is None:
         return None
@@ -138,7 +138,7 @@ def _why_held(settings: Settings, store: SqlStore, mailout_id: str) -> Refused |
     )
 
 
-def _why_nothing(store: SqlStore, mailout: Mailout) -> str:
+def _why_nothing(store: Store, mailout: Mailout) -> str:
     """How the letters ended, each way with the reason of one of them."""
     if mailout.cancelled:
         return "it was cancelled"

@@ -31,8 +31,8 @@ from sendonce.entrypoints.cli.questions import YesFlag, confirm, may_ask, people
 from sendonce.errors import BadInput, Refused, SenderRefused
 
 if TYPE_CHECKING:
-    from sendonce.adapters.stores.sql import SqlStore
     from sendonce.flows.mailouts.start_mailout import StartOrder, StartReport
+    from sendonce.ports.store import Store
     from sendonce.settings import Settings
 
 group = typer.Typer(name="mailout", help="One letter to all active subscribers, once.", no_args_is_help=True)
@@ -109,7 +109,7 @@ def send(
         print_outcome(settings, store, mailout_id, json)
 
 
-def _start(settings: Settings, store: SqlStore, order: StartOrder, *, ask: bool) -> StartReport:
+def _start(settings: Settings, store: Store, order: StartOrder, *, ask: bool) -> StartReport:
     """Start it, or schedule it; with ``ask`` after a person has seen to how many people it goes."""
     from sendonce.flows.mailouts.start_mailout import start_mailout
     from sendonce.wiring.messages import message_settings
@@ -245,7 +245,7 @@ def cancel(mailout_id: MailoutId, yes: YesFlag = False, json: JsonFlag = False) 
         print_status(settings, store, mailout_id, json)
 
 
-def _require(store: SqlStore, mailout_id: str, changed: bool, what: str) -> None:
+def _require(store: Store, mailout_id: str, changed: bool, what: str) -> None:
     if not changed:
         mailout = find_mailout(store, mailout_id)
         raise Refused(f"Mailout {mailout_id} is {status_words(mailout)}: it cannot be {what}.")

@@ -16,7 +16,7 @@ from sendonce.entrypoints.cli.output import JsonFlag, print_json, say
 from sendonce.entrypoints.views import mailout_view
 
 if TYPE_CHECKING:
-    from sendonce.adapters.stores.sql import SqlStore
+    from sendonce.ports.store import Store
 
 BAR = 40
 STATES = ("sent", "failed", "dead", "in_doubt", "skipped", "scheduled", "sending")
@@ -52,7 +52,7 @@ def report(
             say(f"{count_of(count, 'recipient is', 'recipients are')} in {path}.")
 
 
-def _write(store: SqlStore, mailout_id: str, path: Path, *, only_errors: bool, silent: bool) -> int:
+def _write(store: Store, mailout_id: str, path: Path, *, only_errors: bool, silent: bool) -> int:
     from sendonce.adapters.reports_csv import CsvTable
     from sendonce.flows.mailouts.report_mailout import COLUMNS, recipients, row_of
 

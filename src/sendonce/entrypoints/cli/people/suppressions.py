@@ -20,7 +20,7 @@ from sendonce.entrypoints.cli.people.columns import column_mapping
 from sendonce.errors import NotFound
 
 if TYPE_CHECKING:
-    from sendonce.adapters.stores.sql import SqlStore
+    from sendonce.ports.store import Store
 
 group = typer.Typer(name="suppression", help="Addresses that must not be written to.", no_args_is_help=True)
 
@@ -151,7 +151,7 @@ def export(json: JsonFlag = False) -> None:
                 writer.writerow([harmless(str(cell or "")) for cell in row])
 
 
-def _everything(store: SqlStore) -> Iterator[Suppression]:
+def _everything(store: Store) -> Iterator[Suppression]:
     after = ("", "")
     while page := store.suppressions.all(after=after, limit=1000):
         yield from page

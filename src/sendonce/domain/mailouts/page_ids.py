@@ -1,9 +1,9 @@
-"""The ways in which people write the id of a page: with dashes, without, or as its link."""
+"""The ways in which people write the id of a page in Notion: with dashes, without, or as its link."""
 
 from __future__ import annotations
 
 import re
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
 from sendonce.errors import BadInput
@@ -25,11 +25,6 @@ def page_id(text: str) -> str:
         f"{text[:100]!r} is not a Notion page. Give its link (••• → Copy link), or the 32 digits at the end "
         "of the link."
     )
-
-
-def property_id(value: object) -> str:
-    """The id of a property; Notion writes it percent-encoded in some places."""
-    return unquote(value) if isinstance(value, str) else ""
 
 
 def looks_like_page(text: str) -> bool:
