@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from prometheus_client.core import GaugeMetricFamily
     from prometheus_client.registry import Collector
 
+    from sendonce.ports.engine import ReadableMeter
+
 logger = logging.getLogger(__name__)
 
 _CACHE_SECONDS = 5.0
@@ -218,7 +220,9 @@ def _job_gauges(counts: Mapping[str, int]) -> list[GaugeMetricFamily]:
     return [jobs, GaugeMetricFamily("sendonce_in_doubt", about, value=counts.get(JobState.IN_DOUBT.value, 0))]
 
 
-def serve_metrics(metrics: Metrics, port: int, host: str = "127.0.0.1", token: str = "") -> MetricsServer:
+def serve_metrics(
+    metrics: ReadableMeter, port: int, host: str = "127.0.0.1", token: str = ""
+) -> MetricsServer:
     """Serve ``GET /metrics`` from a thread of its own, for a worker that has no HTTP service.
 
     With a token only ``Authorization: Bearer …`` is answered. Without one it is for this machine alone,
@@ -238,7 +242,7 @@ def serve_metrics(metrics: Metrics, port: int, host: str = "127.0.0.1", token: s
 class MetricsServer:
     """A running server; ``close`` or leaving the ``with`` block ends it."""
 
-    def __init__(self, metrics: Metrics, port: int, host: str, token: str) -> None:
+    def __init__(self, metrics: ReadableMeter, port: int, host: str, token: str) -> None:
         self._server = _Server((host, port), _handler(metrics, token))
         self.port: int = self._server.server_address[1]
         self._thread = threading.Thread(
@@ -286,7 +290,7 @@ class _Server(ThreadingHTTPServer):
         logger.debug("metrics client failed", exc_info=True)
 
 
-def _handler(metrics: Metrics, token: str) -> type[BaseHTTPRequestHandler]:
+def _handler(metrics: ReadableMeter, token: str) -> type[BaseHTTPRequestHandler]:
     expected = f"Bearer {token}".encode()
 
     class Handler(BaseHTTPRequestHandler):

@@ -30,7 +30,6 @@ from sendonce.errors import BadSetting, SendonceError
 from sendonce.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from sendonce.adapters.stores.sql import SqlStore
     from sendonce.flows.engine.work import Worker
     from sendonce.ports.store import Store
 
@@ -81,10 +80,10 @@ async def tick(settings: Settings, store: Store, seconds: float) -> int:
 
     Each tick is a worker with a name of its own, because the ticks of two requests may overlap.
     """
-    from sendonce.adapters.metrics import NullMetrics
+    from sendonce.wiring.metrics import no_metrics
     from sendonce.wiring.worker import make_worker
 
-    worker = make_worker(settings, store, NullMetrics(), name=f"vercel-{uuid.uuid4()}")
+    worker = make_worker(settings, store, no_metrics(), name=f"vercel-{uuid.uuid4()}")
     began = time.monotonic()
 
     async def over(worker: Worker) -> bool:
@@ -109,7 +108,7 @@ class VercelApp:
         self._load = load
         self._opening = threading.Lock()
         self._service: ASGIApp | None = None
-        self._store: SqlStore | None = None
+        self._store: Store | None = None
         self._requests = 0
         self._idle_since = time.time()
 
@@ -139,17 +138,19 @@ class VercelApp:
         await send({"type": "lifespan.shutdown.complete"})
 
     def _awake(self) -> ASGIApp:
+        from sendonce.wiring.stores import renew_connections
+
         with self._opening:
             if self._service is None:
                 self._service = self._open()
             elif self._requests == 1 and time.time() - self._idle_since > _STALE_SECONDS:
                 assert self._store is not None
-                self._store.database.engine.dispose()
+                renew_connections(self._store)
             return self._service
 
     def _open(self) -> ASGIApp:
-        from sendonce.adapters.metrics import Metrics
         from sendonce.entrypoints.http import create_app
+        from sendonce.wiring.metrics import make_metrics
         from sendonce.wiring.stores import open_store
 
         configure_logging(fmt="json")
@@ -161,7 +162,7 @@ class VercelApp:
         async def tick_for(seconds: float) -> dict[str, Any]:
             return {"settled": await tick(settings, store, seconds)}
 
-        return create_app(settings, store, Metrics(store.jobs.count_by_state), tick=tick_for)
+        return create_app(settings, store, make_metrics(store), tick=tick_for)
 
 
 app = VercelApp()

@@ -11,12 +11,11 @@ import threading
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import uvloop
 
-from sendonce.adapters.metrics import Metrics, NullMetrics, serve_metrics
 from sendonce.domain.mailouts.mailouts import MailoutStatus
 from sendonce.entrypoints.cli.context import time_zone
 from sendonce.entrypoints.cli.mailouts.progress import Show, measuring, progress_lines
@@ -26,6 +25,7 @@ from sendonce.flows.engine.work import Worker
 from sendonce.flows.mailouts.explain_progress import explain_progress
 from sendonce.ports.store import Store
 from sendonce.settings import Settings
+from sendonce.wiring.metrics import make_metrics, no_metrics, served_metrics
 from sendonce.wiring.notion import make_notion_chores
 from sendonce.wiring.reports import write_due_reports
 from sendonce.wiring.transports import sender_key
@@ -40,13 +40,10 @@ T = TypeVar("T")
 
 def run_worker(settings: Settings, store: Store, *, name: str, until_idle: bool) -> None:
     """A worker of its own process, until it is idle or gets SIGTERM."""
-    metrics = Metrics(store.jobs.count_by_state, lambda: queue_age(store))
+    metrics = make_metrics(store)
     worker = make_worker(settings, store, metrics, name)
     tune_the_interpreter()
-    with ExitStack() as stack:
-        if settings.metrics_port:
-            token = settings.executor_shared_secret
-            stack.enter_context(serve_metrics(metrics, settings.metrics_port, settings.host, token))
+    with served_metrics(settings, metrics):
         uvloop.run(_until_signal(worker, worker.run(Worker.idle if until_idle else None)))
     if until_idle and not worker.was_stopped:
         _say_the_last_words(settings, store)
@@ -68,7 +65,7 @@ async def tick(settings: Settings, store: Store, seconds: float, clocks: SeenClo
 
 def _ticking_worker(settings: Settings, store: Store, clocks: SeenClocks | None = None) -> Worker:
     # A name of its own: ticks may come one upon the other, and beside a worker of the same process.
-    return make_worker(settings, store, NullMetrics(), f"tick-{uuid.uuid4().hex[:12]}", clocks)
+    return make_worker(settings, store, no_metrics(), f"tick-{uuid.uuid4().hex[:12]}", clocks)
 
 
 async def _work_for(worker: Worker, seconds: float) -> int:
@@ -82,7 +79,7 @@ async def _work_for(worker: Worker, seconds: float) -> int:
 
 def run_until_mailout_ends(settings: Settings, store: Store, mailout_id: str, *, silent: bool) -> None:
     """Send in the foreground, with progress, until the mailout is over or paused, or its sender is held."""
-    worker = make_worker(settings, store, NullMetrics())
+    worker = make_worker(settings, store, no_metrics())
     tune_the_interpreter()
     with measuring("Sending", None, silent=silent) as show:
         ended = _mailout_ends(settings, store, mailout_id, show)
@@ -177,12 +174,6 @@ def stopping_signals() -> list[signal.Signals]:
     return asked if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else [*asked, signal.SIGHUP]
 
 
-def queue_age(store: Store) -> float:
-    """Seconds for which the job that is due longest has been waiting."""
-    due = store.jobs.oldest_due()
-    return max((store.ledger.now() - due).total_seconds(), 0.0) if due else 0.0
-
-
 # -- the HTTP service ------------------------------------------------------------------------------
 
 
@@ -196,7 +187,7 @@ async def _serve(settings: Settings, store: Store, *, with_worker: bool) -> None
     from sendonce.entrypoints.http.connections import ConnectionLimits, connections_beside
     from sendonce.entrypoints.http.server import bound_socket, quiet_server
 
-    metrics = Metrics(store.jobs.count_by_state, lambda: queue_age(store))
+    metrics = make_metrics(store)
     worker = make_worker(settings, store, metrics) if with_worker else None
 
     clocks = SeenClocks()

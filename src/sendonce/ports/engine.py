@@ -346,6 +346,15 @@ class Meter(Protocol):
     def count_unreadable(self) -> None: ...
 
 
+class ReadableMeter(Meter, Protocol):
+    """A meter that others may read."""
+
+    def render(self) -> bytes: ...
+
+    @property
+    def content_type(self) -> str: ...
+
+
 class Feed(Protocol):
     """Where a transport's connections get their parcels, and where they leave the outcomes.
 

@@ -37,3 +37,33 @@ def state_directory(settings: Settings, store: Store) -> StateDirectory:
     from sendonce.adapters.wire_journal import StateDirectory
 
     return StateDirectory(settings.state_dir, store.ledger.identity().ledger_id)
+
+
+def upgrade_database(settings: Settings) -> tuple[str | None, str]:
+    """Bring the database to this program's schema: which it had before, and which it has now."""
+    from sendonce.adapters.stores.schema import HEAD
+    from sendonce.adapters.stores.sql.database import Database
+    from sendonce.adapters.stores.sql.store import upgrade_schema
+
+    database = Database(settings.database_url, settings.database_schema or None)
+    try:
+        return upgrade_schema(database), HEAD
+    finally:
+        database.close()
+
+
+def has_our_schema(store: Store) -> bool:
+    """Whether the database still has this program's schema: somebody may have upgraded it since."""
+    from sendonce.adapters.stores.schema import HEAD
+    from sendonce.adapters.stores.sql import SqlStore
+    from sendonce.adapters.stores.sql.store import schema_version
+
+    return not isinstance(store, SqlStore) or schema_version(store.database) == HEAD
+
+
+def renew_connections(store: Store) -> None:
+    """Forget the open connections: the database may have closed them while this process was frozen."""
+    from sendonce.adapters.stores.sql import SqlStore
+
+    if isinstance(store, SqlStore):
+        store.database.engine.dispose()

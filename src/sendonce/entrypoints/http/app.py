@@ -14,7 +14,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sendonce.adapters.metrics import Metrics
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.http.answers import error_answer
 from sendonce.entrypoints.http.letter_page import LetterPageEndpoint
@@ -27,6 +26,7 @@ from sendonce.entrypoints.http.service import Service
 from sendonce.entrypoints.http.ses_events import SesEventEndpoint, attend_to_events
 from sendonce.entrypoints.http.unsubscribing import UnsubscribeEndpoints
 from sendonce.errors import SendonceError
+from sendonce.ports.engine import ReadableMeter
 from sendonce.ports.store import Store
 from sendonce.settings import Settings
 
@@ -38,7 +38,7 @@ _TRY_AGAIN = {503: "Something that this service needs does not answer. Try again
 def create_app(
     settings: Settings,
     store: Store,
-    metrics: Metrics,
+    metrics: ReadableMeter,
     *,
     nudge: Callable[[], None] = lambda: None,
     tick: Callable[[float], Awaitable[dict[str, Any]]] | None = None,

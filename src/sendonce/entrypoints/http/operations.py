@@ -11,13 +11,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sendonce.adapters.stores.schema import HEAD
-from sendonce.adapters.stores.sql.store import SqlStore, schema_version
 from sendonce.entrypoints.http.answers import answer, json_answer
 from sendonce.entrypoints.http.bodies import read_body
 from sendonce.entrypoints.http.openapi import OPENAPI
 from sendonce.entrypoints.http.service import Service
 from sendonce.errors import BadInput, SendonceError
+from sendonce.wiring.stores import has_our_schema
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +55,7 @@ class OperationEndpoints:
     def _is_ready(self) -> bool:
         store = self._service.store
         try:
-            if isinstance(store, SqlStore) and schema_version(store.database) != HEAD:
+            if not has_our_schema(store):
                 log.warning("the database has another schema than this program")
                 return False
             store.ledger.identity()

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from starlette.requests import Request
 
-from sendonce.adapters.metrics import Metrics
 from sendonce.entrypoints.http.access import Gate, bearer_tokens
 from sendonce.errors import Unavailable
 from sendonce.flows.engine.listen import Listener
+from sendonce.ports.engine import ReadableMeter
 from sendonce.ports.store import Store
 from sendonce.settings import Settings
 from sendonce.wiring.sender_check import AT_ONCE, ProviderCheck
@@ -38,7 +38,7 @@ class Service:
         self,
         settings: Settings,
         store: Store,
-        metrics: Metrics,
+        metrics: ReadableMeter,
         nudge: Callable[[], None],
         tick: Tick | None,
         tenant_id: str,

@@ -24,22 +24,15 @@ group = typer.Typer(
 @group.command()
 def upgrade(json: JsonFlag = False) -> None:
     """Bring the database to this program's schema."""
-    from sendonce.adapters.stores.schema import HEAD
-    from sendonce.adapters.stores.sql.database import Database
-    from sendonce.adapters.stores.sql.store import upgrade_schema
+    from sendonce.wiring.stores import upgrade_database
 
-    settings = ready_settings()
-    database = Database(settings.database_url, settings.database_schema or None)
-    try:
-        before = upgrade_schema(database)
-    finally:
-        database.close()
+    before, after = upgrade_database(ready_settings())
     if json:
-        print_json({"from": before, "to": HEAD})
-    elif before == HEAD:
-        say(f"The schema is up to date ({HEAD}).")
+        print_json({"from": before, "to": after})
+    elif before == after:
+        say(f"The schema is up to date ({after}).")
     else:
-        say(f"The schema went from {before or 'nothing'} to {HEAD}.")
+        say(f"The schema went from {before or 'nothing'} to {after}.")
 
 
 @group.command()
