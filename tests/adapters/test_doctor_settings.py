@@ -304,7 +304,7 @@ def test_every_line_of_the_doctor_is_on_its_page() -> None:
     page = (ROOT / "docs" / "how-to" / "before-you-send.md").read_text(encoding="utf-8")
     sources = [*(ROOT / "src" / "sendonce" / "adapters" / "doctor").glob("*.py")]
     sources += [
-        ROOT / "src" / "sendonce" / name for name in ("wiring_doctor.py", "entrypoints/cli/doctor.py")
+        ROOT / "src" / "sendonce" / name for name in ("wiring/doctor.py", "entrypoints/cli/engine/doctor.py")
     ]
     text = "\n".join(file.read_text(encoding="utf-8") for file in sources)
     names = set(re.findall(r'(?:\bname = |(?:ok|warning|stop|Foregone)\(\s*)"([a-z][a-z.-]+)"', text))
