@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import ssl
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from sendonce.adapters.notion.pictures import Picture, recognise
 from sendonce.adapters.notion.public_fetch import LONGEST_FETCH, FetchRefused, FetchRules, Resolve, fetch
+from sendonce.domain.mailouts.assets import Asset
 
 # Mail clients load pictures over phone networks; and a small file can unpack to gigabytes of pixels.
 MOST_BYTES = 5 * 1024 * 1024
@@ -17,19 +18,10 @@ _LARGE = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class StoredImage:
-    sha256: str
-    content_type: str
-    width: int
-    height: int
-    content: bytes = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class ImageCopy:
     """``image`` is None where there is nothing to show; ``warnings`` are for the author of the letter."""
 
-    image: StoredImage | None
+    image: Asset | None
     warnings: tuple[str, ...] = ()
 
 
@@ -64,7 +56,7 @@ def checked_image(content: bytes, name: str) -> ImageCopy:
         size = f"{picture.width} × {picture.height}"
         return ImageCopy(None, (f"The image {name} is left out: {size} pixels are too many.",))
     sha256 = hashlib.sha256(content).hexdigest()
-    stored = StoredImage(sha256, picture.content_type, picture.width, picture.height, content)
+    stored = Asset(sha256, picture.content_type, picture.width, picture.height, content)
     return ImageCopy(stored, tuple(_doubts(name, picture, len(content))))
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from sendonce.adapters.notion.images import MOST_BYTES, ImageCopy, StoredImage, checked_image
+from sendonce.adapters.notion.images import MOST_BYTES, ImageCopy, checked_image
+from sendonce.domain.mailouts.assets import Asset
 from sendonce.domain.mailouts.blocks import Block, Image, files
 from sendonce.domain.mailouts.links import is_local
 from sendonce.domain.mailouts.rendering.hosting import Hosted
@@ -22,13 +23,13 @@ class LocalPictures:
     """``hosted`` tells the letter where each will be; ``pictures`` are to be kept there."""
 
     hosted: dict[str, Hosted]
-    pictures: Sequence[StoredImage]
+    pictures: Sequence[Asset]
     warnings: Sequence[str]
 
 
 def local_pictures(folder: Path, blocks: Sequence[Block], base_url: str) -> LocalPictures:
     hosted: dict[str, Hosted] = {}
-    pictures: list[StoredImage] = []
+    pictures: list[Asset] = []
     warnings: list[str] = []
     images = [file.url for file in files(blocks) if isinstance(file, Image)]
     for name in dict.fromkeys(filter(is_local, images)):

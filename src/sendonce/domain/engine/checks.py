@@ -48,6 +48,11 @@ def count_of(number: int, one: str, many: str = "") -> str:
     return f"{number:,}".replace(",", " ") + f" {one if number == 1 else many or one + 's'}"
 
 
+def people(count: int) -> str:
+    """ "1 person", "1,234 people"."""
+    return "1 person" if count == 1 else f"{count:,} people"
+
+
 def listed(words: Iterable[str], most: int = 5) -> str:
     """The first few of them, by comma, and how many more there are."""
     everything = list(words)

@@ -25,7 +25,3 @@ def confirm(question: str, *, otherwise: str) -> None:
         raise SendonceError(f"\n{otherwise}") from exc
     if not agreed:
         raise SendonceError(otherwise)
-
-
-def people(count: int) -> str:
-    return "1 person" if count == 1 else f"{count:,} people"

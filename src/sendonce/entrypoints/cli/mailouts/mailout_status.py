@@ -9,6 +9,7 @@ from sendonce.domain.engine.jobs import Books, JobState
 from sendonce.domain.engine.moments import shown_moment
 from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus
 from sendonce.domain.mailouts.progress import Progress, of_hold
+from sendonce.domain.mailouts.status_words import status_words
 from sendonce.entrypoints.cli.context import find_mailout, time_zone
 from sendonce.entrypoints.cli.engine.senders import own_key
 from sendonce.entrypoints.cli.mailouts.progress import progress_lines, standstill_line
@@ -35,19 +36,6 @@ def next_step(mailout: Mailout) -> str:
     if mailout.status == MailoutStatus.SENDING:
         return f"It was started before. See how it goes: sendonce mailout status {mailout.id}"
     return f"It is over and is not sent again. See what became of it: sendonce mailout report {mailout.id}"
-
-
-def status_words(mailout: Mailout) -> str:
-    """The state for people: a mailout that was cancelled half-way is ``sent``, and that would mislead."""
-    if mailout.cancelled:
-        ended = {
-            MailoutStatus.SENT: "cancelled (sent in part)",
-            MailoutStatus.FAILED: "cancelled (nothing was sent)",
-        }
-        return ended.get(mailout.status, f"{mailout.status}, being cancelled")
-    if mailout.scheduled:
-        return f"{mailout.status}, scheduled"
-    return f"{mailout.status}, paused" if mailout.paused else str(mailout.status)
 
 
 def print_outcome(settings: Settings, store: Store, mailout_id: str, json: bool) -> None:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sendonce.domain.engine.checks import count_of
+from sendonce.domain.engine.checks import count_of, people
 from sendonce.domain.engine.moments import read_moment, shown_moment
-from sendonce.domain.mailouts.mailouts import RESTORED, Mailout, MailoutStatus
+from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus
+from sendonce.domain.mailouts.status_words import status_words
 from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings, time_zone
 from sendonce.entrypoints.cli.mailouts.mailout_status import (
     next_step,
     print_outcome,
     print_status,
-    status_words,
 )
 from sendonce.entrypoints.cli.output import (
     JsonFlag,
@@ -27,7 +27,7 @@ from sendonce.entrypoints.cli.output import (
     say_error,
     short_ids,
 )
-from sendonce.entrypoints.cli.questions import YesFlag, confirm, may_ask, people
+from sendonce.entrypoints.cli.questions import YesFlag, confirm, may_ask
 from sendonce.errors import BadInput, Refused, SenderRefused
 
 if TYPE_CHECKING:
@@ -49,13 +49,15 @@ ForceFlag = Annotated[
 @group.command()
 def ready(mailout_id: MailoutId, json: JsonFlag = False) -> None:
     """Make a draft ready to be sent. Nothing is sent yet."""
+    from sendonce.flows.mailouts.make_ready import make_ready
+
     settings = ready_settings()
     with opened_store(settings) as store:
-        mailout_id = find_mailout(store, mailout_id).id
-        _require(store, mailout_id, store.mailouts.make_ready(mailout_id), "made ready")
-        print_status(settings, store, mailout_id, json)
+        mailout = find_mailout(store, mailout_id)
+        make_ready(store, mailout)
+        print_status(settings, store, mailout.id, json)
         if not json:
-            say(next_step(find_mailout(store, mailout_id)))
+            say(next_step(find_mailout(store, mailout.id)))
 
 
 @group.command()
@@ -196,11 +198,13 @@ def list_(json: JsonFlag = False) -> None:
 @group.command()
 def pause(mailout_id: MailoutId, json: JsonFlag = False) -> None:
     """Stop handing out letters; those on the wire finish."""
+    from sendonce.flows.mailouts.pause_mailout import pause_mailout
+
     settings = ready_settings()
     with opened_store(settings) as store:
-        mailout_id = find_mailout(store, mailout_id).id
-        _require(store, mailout_id, store.mailouts.set_paused(mailout_id, True), "paused")
-        print_status(settings, store, mailout_id, json)
+        mailout = find_mailout(store, mailout_id)
+        pause_mailout(store, mailout)
+        print_status(settings, store, mailout.id, json)
 
 
 @group.command()
@@ -213,39 +217,27 @@ def resume(
     json: JsonFlag = False,
 ) -> None:
     """Go on with a paused mailout."""
+    from sendonce.flows.mailouts.resume_mailout import resume_mailout
+
     settings = ready_settings()
     with opened_store(settings) as store:
         mailout = find_mailout(store, mailout_id)
-        mailout_id = mailout.id
-        if mailout.reason == RESTORED and not not_sent_elsewhere:
-            raise Refused(
-                f"Mailout {mailout_id} may have been sent from another copy of this database: whoever got it "
-                "would get it again. If you know that it was not sent, add --not-sent-elsewhere."
-            )
-        _require(store, mailout_id, store.mailouts.set_paused(mailout_id, False), "resumed")
-        print_status(settings, store, mailout_id, json)
+        resume_mailout(store, mailout, not_sent_elsewhere=not_sent_elsewhere)
+        print_status(settings, store, mailout.id, json)
 
 
 @group.command()
 def cancel(mailout_id: MailoutId, yes: YesFlag = False, json: JsonFlag = False) -> None:
     """End a mailout for good: what is not sent yet is skipped."""
+    from sendonce.flows.mailouts.cancel_mailout import cancel_mailout
+
     settings = ready_settings()
     with opened_store(settings) as store:
         mailout = find_mailout(store, mailout_id)
-        mailout_id = mailout.id
         if may_ask(yes=yes, json=json) and not mailout.cancelled:
-            left = store.jobs.books(mailout_id).scheduled
+            left = store.jobs.books(mailout.id).scheduled
             are = "letter is" if left == 1 else "letters are"
             skipped = f" {left:,} {are} not sent yet and never will be." if left else ""
             confirm(f"Cancel «{mailout.name}» for good?{skipped}", otherwise="Nothing was cancelled.")
-        _require(store, mailout_id, store.mailouts.cancel(mailout_id), "cancelled")
-        while store.mailouts.cancel_chunk(mailout_id, 5_000):
-            pass
-        store.mailouts.complete(mailout_id)
-        print_status(settings, store, mailout_id, json)
-
-
-def _require(store: Store, mailout_id: str, changed: bool, what: str) -> None:
-    if not changed:
-        mailout = find_mailout(store, mailout_id)
-        raise Refused(f"Mailout {mailout_id} is {status_words(mailout)}: it cannot be {what}.")
+        cancel_mailout(store, mailout)
+        print_status(settings, store, mailout.id, json)

@@ -9,8 +9,8 @@ import typer
 
 from sendonce.domain.engine.checks import count_of
 from sendonce.domain.engine.jobs import Books
+from sendonce.domain.mailouts.status_words import status_words
 from sendonce.entrypoints.cli.context import check_outputs, find_mailout, opened_store, ready_settings
-from sendonce.entrypoints.cli.mailouts.mailout_status import status_words
 from sendonce.entrypoints.cli.mailouts.progress import counting
 from sendonce.entrypoints.cli.output import JsonFlag, print_json, say
 from sendonce.entrypoints.views import mailout_view

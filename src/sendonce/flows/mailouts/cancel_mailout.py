@@ -1,0 +1,17 @@
+"""Cancel a mailout for good: what is not sent yet is skipped."""
+
+from __future__ import annotations
+
+from sendonce.domain.mailouts.mailouts import Mailout
+from sendonce.flows.mailouts.require_change import require_change
+from sendonce.ports.mailouts import MailoutStore
+
+CHUNK = 5_000
+
+
+def cancel_mailout(store: MailoutStore, mailout: Mailout) -> None:
+    """Raises Refused for a mailout that is over. If this process dies on the way, a worker goes on."""
+    require_change(store, mailout, store.mailouts.cancel(mailout.id), "it cannot be cancelled")
+    while store.mailouts.cancel_chunk(mailout.id, CHUNK):
+        pass
+    store.mailouts.complete(mailout.id)
