@@ -8,10 +8,8 @@ from typing import Annotated
 import typer
 
 from sendonce.domain.engine.checks import count_of
-from sendonce.domain.mailouts.mailouts import RESTORED
 from sendonce.entrypoints.cli.context import opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, print_json, say
-from sendonce.errors import NotFound
 from sendonce.ports.store import Store
 
 group = typer.Typer(
@@ -54,6 +52,7 @@ def adopt(
     in doubt, and 'sendonce jobs resolve' or the provider's events settle it. Letters that had failed may have
     been retried there: 'sendonce jobs retry' sends them again only with --not-sent-elsewhere.
     """
+    from sendonce.flows.mailouts.adopt import adopt as adopt_database
     from sendonce.wiring.stores import state_directory
 
     settings = ready_settings()
@@ -66,25 +65,26 @@ def adopt(
             _vouch(store, yes=yes, json=json)
             return
         highest = state_directory(settings, store).highest_claim()
-        doubted = store.ledger.adopt(store.fingerprint(), highest, getpass.getuser())
-        unsure = [m for m in store.mailouts.all() if m.paused and m.reason == RESTORED]
+        adopted = adopt_database(store, highest, getpass.getuser())
     if json:
-        print_json({"in_doubt": doubted, "paused": [mailout.id for mailout in unsure]})
+        print_json({"in_doubt": adopted.in_doubt, "paused": [mailout.id for mailout in adopted.paused]})
         return
-    in_doubt = count_of(doubted, "job is", "jobs are")
+    in_doubt = count_of(adopted.in_doubt, "job is", "jobs are")
     say(f"Adopted. {in_doubt} now in doubt: 'sendonce jobs in-doubt' lists them.")
-    for mailout in unsure:
+    for mailout in adopted.paused:
         say(f"Mailout {mailout.id} «{mailout.name}» is paused: it may have been sent from the other copy.")
-    if unsure:
+    if adopted.paused:
         say("Only if you know that it was not: sendonce mailout resume ID --not-sent-elsewhere")
 
 
 def _vouch(store: Store, *, yes: bool, json: bool) -> None:
+    from sendonce.flows.mailouts.adopt import adopt_without_loss
+
     if not yes:
         typer.confirm(
             "A commit that was lost is a letter sent twice. Do you know that nothing was lost?", abort=True
         )
-    store.ledger.vouch(store.fingerprint(), getpass.getuser())
+    adopt_without_loss(store, getpass.getuser())
     if json:
         print_json({"in_doubt": 0, "paused": [], "nothing_was_lost": True})
     else:
@@ -100,10 +100,12 @@ def rotate_keys(
 
     Everything that writes waits meanwhile, some seconds for each million of letters.
     """
+    from sendonce.flows.people.rotate_keys import rotate_keys as rotate
+
     with opened_store(ready_settings()) as store:
         if not yes:
             typer.confirm("Others who write to this database wait meanwhile. Rotate now?", abort=True)
-        count = store.keys.rotate(getpass.getuser())
+        count = rotate(store.keys, getpass.getuser())
     if json:
         print_json({"suppressions": count})
     else:
@@ -115,9 +117,10 @@ def forget_key(
     fingerprint: Annotated[str, typer.Argument(help="As doctor shows it.")], json: JsonFlag = False
 ) -> None:
     """Stop asking after a former UNSUBSCRIBE_SECRET that is lost for good: the links it signed are dead."""
+    from sendonce.flows.people.rotate_keys import forget_key as forget
+
     with opened_store(ready_settings()) as store:
-        if not store.keys.forget(fingerprint, getpass.getuser()):
-            raise NotFound(f"No letters were signed with a secret of fingerprint {fingerprint[:80]!r}.")
+        forget(store.keys, fingerprint, getpass.getuser())
     if json:
         print_json({"forgotten": fingerprint})
     else:

@@ -12,11 +12,10 @@ import typer
 
 from sendonce.domain.engine.checks import count_of, listed
 from sendonce.domain.engine.doubts import Weighed
-from sendonce.domain.engine.ids import whole_id
 from sendonce.domain.engine.jobs import Job, JobState
 from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
-from sendonce.errors import BadInput, NotFound, Refused
+from sendonce.errors import BadInput, Refused
 from sendonce.flows.engine.resolve_doubts import weigh_doubts
 from sendonce.wiring.worker import doubt_quiet
 
@@ -30,7 +29,6 @@ MailoutOption = Annotated[str | None, typer.Option("--mailout", help="Only those
 WorkerOption = Annotated[str | None, typer.Option("--worker", help="Only those of this worker: one crash.")]
 LimitOption = Annotated[int, typer.Option(min=1, max=100_000, help="How many at the most.")]
 JobIds = Annotated[list[str] | None, typer.Argument(help="Job ids.")]
-MOST_AT_ONCE = 100_000
 MOST_NAMED = 20
 PARKED_ADVICE = (
     "Parked letters wait for your word. Find out whether they were taken (the provider's console or log, the "
@@ -98,24 +96,19 @@ def resolve(
     json: JsonFlag = False,
 ) -> None:
     """Settle jobs in doubt by your word: those named, or all of a mailout or of a worker's crash."""
+    from sendonce.flows.engine.resolve_by_word import Word, resolve_by_word
+
     with opened_store(ready_settings()) as store:
-        chosen = [job.id for job in _known(store, job_ids)]
-        if mailout or worker:
-            found = store.jobs.list(
-                states=[JobState.IN_DOUBT],
-                mailout_id=find_mailout(store, mailout).id if mailout else None,
-                worker_id=worker,
-                limit=MOST_AT_ONCE,
-            )
-            chosen += [job.id for job in found]
-        if not chosen:
-            raise BadInput(
-                "Name the jobs, or give --mailout or --worker: 'sendonce jobs in-doubt' lists them."
-            )
-        sent = verdict == Verdict.SENT
-        moved = store.ledger.resolve(chosen, sent=sent, actor=getpass.getuser(), note=note)
-    _report(moved, len(chosen), "resolved", json)
-    if not moved:
+        word = Word(
+            sent=verdict == Verdict.SENT,
+            jobs=job_ids or (),
+            mailout_id=find_mailout(store, mailout).id if mailout else None,
+            worker_id=worker,
+            note=note,
+        )
+        done = resolve_by_word(store, word, getpass.getuser())
+    _report(done.moved, done.asked, "resolved", json)
+    if not done.moved:
         raise Refused("Only jobs in doubt can be resolved: 'sendonce jobs in-doubt' lists them.")
 
 
@@ -134,6 +127,7 @@ def retry(
     json: JsonFlag = False,
 ) -> None:
     """Give dead or failed letters another life: those named, or all of a mailout."""
+    from sendonce.flows.engine.find_jobs import find_jobs
     from sendonce.flows.mailouts.retry_jobs import RetryOrder, retry_all, retry_named
 
     if job_ids and (mailout or failed or code):
@@ -142,7 +136,7 @@ def retry(
         raise BadInput("Name the jobs, or give --mailout ID or --failed: 'sendonce jobs dead' lists some.")
     with opened_store(ready_settings()) as store:
         if job_ids:
-            jobs = _known(store, job_ids)
+            jobs = find_jobs(store, job_ids)
             report = retry_named(store, jobs, getpass.getuser(), not_sent_elsewhere=not_sent_elsewhere)
         else:
             states = [JobState.FAILED] if failed else [JobState.DEAD, JobState.FAILED]
@@ -175,17 +169,6 @@ def _why_left(job_ids: Sequence[str]) -> str:
         "sent from another copy since: whoever got one would get it again "
         f"(jobs {listed(job_ids, MOST_NAMED)}). If you know that none was sent, add --not-sent-elsewhere."
     )
-
-
-def _known(store: Store, job_ids: Sequence[str] | None) -> list[Job]:
-    """Raises NotFound before anything is changed."""
-    found = []
-    for job_id in job_ids or []:
-        job = store.jobs.get(whole_id("job", job_id, store.jobs.with_prefix))
-        if job is None:
-            raise NotFound(f"There is no job {job_id[:100]!r}: 'sendonce jobs list' shows what there is.")
-        found.append(job)
-    return found
 
 
 def _report(moved: int, asked: int, what: str, json: bool) -> None:

@@ -10,7 +10,6 @@ import typer
 from sendonce.domain.engine.senders import SenderHold, read_key
 from sendonce.entrypoints.cli.context import opened_store, ready_settings, time_zone
 from sendonce.entrypoints.cli.output import JsonFlag, print_json, print_table, say
-from sendonce.errors import Refused
 
 if TYPE_CHECKING:
     from sendonce.settings import Settings
@@ -43,12 +42,12 @@ def release(
     json: JsonFlag = False,
 ) -> None:
     """Let a held sender go: its letters are sent again at once. Mend the cause first."""
+    from sendonce.flows.engine.release_sender import release_sender
+
     settings = ready_settings()
     wanted = key or own_key(settings)
     with opened_store(settings) as store:
-        hold = store.sender_holds.get(wanted)
-        if hold is None or not store.sender_holds.release(wanted, getpass.getuser()):
-            raise Refused(f"The sender {wanted} is not held: 'sendonce sender list' shows who is.")
+        hold = release_sender(store.sender_holds, wanted, getpass.getuser())
     if json:
         print_json({"released": wanted, "code": hold.code, "reason": hold.reason})
     else:

@@ -13,11 +13,10 @@ import typer
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.checks import count_of
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
-from sendonce.domain.people.suppressions import EVERYBODY, EXPORTED, Suppression, SuppressionReason
+from sendonce.domain.people.suppressions import EVERYBODY, EXPORTED, Suppression
 from sendonce.entrypoints.cli.context import opened_store, ready_settings, time_zone
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
 from sendonce.entrypoints.cli.people.columns import column_mapping
-from sendonce.errors import NotFound
 
 if TYPE_CHECKING:
     from sendonce.ports.store import Store
@@ -39,37 +38,30 @@ def add(
     json: JsonFlag = False,
 ) -> None:
     """Never write to this address again."""
+    from sendonce.flows.people.suppress import suppress
+
     target = parse_address(address)
     with opened_store(ready_settings(), make=True) as store:
-        added = store.suppressions.add(_scope(everybody), target, SuppressionReason.MANUAL, note or None)
+        added = suppress(store.suppressions, _scope(everybody), target, note or None)
     if json:
         print_json({"address": target.text, "added": added})
     else:
         say(f"{target.text} is suppressed." if added else f"{target.text} was suppressed already.")
 
 
-def _where_else(left: Suppression | None) -> str:
-    """What else keeps the address from being written to, and how to end that."""
-    if left is None:
-        return ""
-    if left.scope == EVERYBODY:
-        return " It is suppressed for every tenant: add --global."
-    return " It is suppressed for the default tenant: leave out --global."
-
-
 @group.command()
 def remove(address: str, everybody: Everybody = False, json: JsonFlag = False) -> None:
     """Allow an address again; kept in the audit log."""
+    from sendonce.flows.people.suppress import allow_again, how_to_lift
+
     target = parse_address(address)
     with opened_store(ready_settings()) as store:
-        removed = store.suppressions.remove(_scope(everybody), target, getpass.getuser())
-        left = store.suppressions.covers(DEFAULT_TENANT, target)
-    if not removed:
-        raise NotFound(f"{target.text} is not suppressed in this scope.{_where_else(left)}")
+        scope, actor = _scope(everybody), getpass.getuser()
+        left = allow_again(store.suppressions, DEFAULT_TENANT, scope, target, actor)
     if json:
         print_json({"address": target.text, "removed": True})
     elif left is not None:
-        say(f"Removed, but {target.text} still may not be written to.{_where_else(left)}")
+        say(f"Removed, but {target.text} still may not be written to.{how_to_lift(left)}")
     else:
         say(f"{target.text} may be written to again.")
 

@@ -1,0 +1,102 @@
+"""An entrypoint reads from a store what it shows; what changes a store is a flow's."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+
+import sendonce.entrypoints
+from sendonce.ports.store import Store
+
+ENTRYPOINTS = Path(sendonce.entrypoints.__file__).parent
+
+# A verb that is not listed here counts as one that writes.
+READING: Mapping[str, frozenset[str]] = {
+    "assets": frozenset({"get"}),
+    "event_route": frozenset({"is_subscribed", "listening"}),
+    "events": frozenset({"all", "count_unreadable", "unreadable"}),
+    "canaries": frozenset({"last"}),
+    "jobs": frozenset(
+        {
+            *("books", "count_by_state", "count_unsubscribed", "get", "handed_over_since", "list"),
+            *("next_due", "oldest_due", "outcomes", "troubles", "with_prefix"),
+        }
+    ),
+    "keys": frozenset({"link_secrets", "used"}),
+    "ledger": frozenset({"doubts", "identity", "now", "oldest_claim", "sending_of", "surroundings"}),
+    "mailouts": frozenset(
+        {
+            *("all", "count_excluded", "due", "get", "letter", "of_page", "twins", "with_prefix"),
+            *("with_stale_report", "with_status"),
+        }
+    ),
+    "outbox": frozenset({"due"}),
+    "people": frozenset({"file_of"}),
+    "permits": frozenset(),
+    "sender_holds": frozenset({"all", "get"}),
+    "subscribers": frozenset({"all", "attribute_names", "count", "count_lacking", "find", "import_lanes"}),
+    "suppressions": frozenset({"all", "covers", "undoable"}),
+    "workers": frozenset({"claims_of", "find", "open", "statuses"}),
+}
+
+
+def writing() -> dict[str, frozenset[str]]:
+    """The verbs of each part of a store that change it."""
+    hints = {name: kind for base in reversed(Store.__mro__) for name, kind in get_type_hints(base).items()}
+    return {
+        part: frozenset(verb for verb in vars(port) if not verb.startswith("_"))
+        - READING.get(part, frozenset())
+        for part, port in hints.items()
+    }
+
+
+def writes_in(source: str) -> Iterator[tuple[int, str]]:
+    """Every mention of such a verb: called, or handed to somebody who calls it."""
+    tree = ast.parse(source)
+    verbs, held = writing(), set(_held_alone(tree))
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Attribute(attr=part), attr=verb) if verb in verbs.get(part, ()):
+                yield node.lineno, f"{part}.{verb}"
+            case ast.Attribute(value=ast.Name(id=part), attr=verb) if part in held & verbs.keys():
+                if verb in verbs[part]:
+                    yield node.lineno, f"{part}.{verb}"
+
+
+def _held_alone(tree: ast.AST) -> Iterator[str]:
+    """Names that may stand for a part of a store: parameters, and what an attribute was assigned to."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.arg(arg=name):
+                yield name
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute()):
+                yield name
+
+
+@pytest.mark.parametrize(
+    "file", sorted(ENTRYPOINTS.rglob("*.py")), ids=lambda file: str(file.relative_to(ENTRYPOINTS))
+)
+def test_no_entrypoint_changes_a_store(file: Path) -> None:
+    """Or a rule would live at one door, and the other doors would not know it."""
+    assert not list(writes_in(file.read_text(encoding="utf-8")))
+
+
+def test_a_verb_that_writes_is_seen_however_it_is_reached() -> None:
+    """Called, handed on, or reached through a part that stands alone; a module of that name is none."""
+    assert list(writes_in("store.mailouts.cancel(name)")) == [(1, "mailouts.cancel")]
+    assert list(writes_in("in_thread(self.store.ledger.retry, ids)")) == [(1, "ledger.retry")]
+    assert list(writes_in("def f(keys): keys.rotate(me)")) == [(1, "keys.rotate")]
+    assert list(writes_in("keys = store.keys; keys.rotate(me)")) == [(1, "keys.rotate")]
+    assert list(writes_in("from cli import people\npeople.erase")) == []
+    assert list(writes_in("store.mailouts.get(name)")) == []
+
+
+def test_every_reading_verb_is_a_verb_of_its_port() -> None:
+    """A list that names what is gone would let its successor pass."""
+    hints = {name: kind for base in reversed(Store.__mro__) for name, kind in get_type_hints(base).items()}
+    for part, verbs in READING.items():
+        assert verbs <= {*vars(hints[part]), *get_type_hints(hints[part])}, part
