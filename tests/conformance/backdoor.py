@@ -66,6 +66,16 @@ def ended_attempts(store: Store, job_id: str) -> list[tuple[int, str]]:
     return [tuple(row) for row in _read(store, query)]
 
 
+def kept_verdicts(store: Store) -> dict[str, str]:
+    """The verdict in the row of each event; the store in memory keeps none."""
+    if isinstance(store, MemoryStore):
+        return {}
+    e = delivery_events.c
+    return {
+        str(event_id): str(verdict) for event_id, verdict in _read(store, sa.select(e.event_id, e.verdict))
+    }
+
+
 def pass_time(store: Store, seconds: float) -> None:
     """Let everything grow older: leases, claims, doubts, events, receivers, canaries."""
     gone = timedelta(seconds=seconds)

@@ -230,6 +230,12 @@ class Events(Protocol):
     def record(self, event: DeliveryEvent) -> EventVerdict:
         """Keep the event and apply its effect in one transaction; the second copy changes nothing."""
 
+    def record_all(self, events: Sequence[DeliveryEvent]) -> Sequence[EventVerdict]:
+        """The same as ``record`` for one after the other, in fewer commits; all are durable on return.
+
+        Raises Unavailable: then any of them may have been recorded, and recording it again is harmless.
+        """
+
     def keep_unreadable(self, event: UnreadableEvent) -> bool:
         """Keep a genuine message that cannot be read, of which the newest thousand stay; False for a copy."""
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from sendonce.adapters.stores.memory.state import EndedAttempt, JobRow, State
-from sendonce.domain.engine.jobs import Evidence, JobState, Move, after, weigh_evidence
+from sendonce.domain.engine.evidence import acceptance, sent_by_evidence
+from sendonce.domain.engine.jobs import Evidence, Move, after
 from sendonce.domain.mailouts.mailouts import MailoutStatus, Phase
 
 
@@ -17,8 +19,7 @@ def move(row: JobRow, why: Move, **changes: Any) -> int:
     if target is None:
         return 0
     row.state = target
-    for name, value in changes.items():
-        setattr(row, name, value)
+    change(row, changes)
     return 1
 
 
@@ -42,28 +43,17 @@ def archive(state: State, row: JobRow, outcome: str, absence_proof: str | None =
 
 def accept(row: JobRow, attempt: int, message_id: str | None, now: datetime) -> Evidence:
     """Proof that an attempt was accepted."""
-    evidence = weigh_evidence(row.state, row.attempt, row.accepted_attempt, attempt)
-    if evidence.second_copy:
-        row.duplicate_at = row.duplicate_at or now
-    if evidence.newest:
-        row.accepted_attempt, row.message_id = attempt, message_id
-    elif attempt == row.accepted_attempt:
-        row.message_id = row.message_id or message_id
-    if evidence.ends_the_job:
-        row.settled_at = now
-        row.state = JobState.SENT
-    if row.state == JobState.SENT:
-        show_accepted(row)
+    evidence, changes = acceptance(row, attempt, message_id, now)
+    change(row, changes)
     return evidence
 
 
-def show_accepted(row: JobRow) -> None:
-    row.code = None
-    row.reason = None if row.accepted_attempt == row.attempt else "evidence of an earlier attempt"
+def change(row: JobRow, changes: Mapping[str, Any]) -> None:
+    for name, value in changes.items():
+        setattr(row, name, value)
 
 
 def fall_back_on_evidence(row: JobRow, now: datetime) -> int:
     """The attempt on the wire was not accepted, but an earlier one is proven to be: the job is sent."""
-    moved = move(row, Move.ACCEPT, settled_at=now)
-    show_accepted(row)
-    return moved
+    assert row.accepted_attempt is not None
+    return move(row, Move.ACCEPT, **sent_by_evidence(row, row.accepted_attempt, now))

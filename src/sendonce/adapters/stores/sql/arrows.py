@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import attempts, mailouts, message_jobs
-from sendonce.domain.engine.jobs import MOVES, Evidence, JobState, Move, weigh_evidence
+from sendonce.domain.engine.evidence import acceptance, sent_by_evidence
+from sendonce.domain.engine.jobs import MOVES, Evidence, JobState, Move
 
 JOBS = message_jobs.c
 
@@ -55,42 +55,17 @@ def back_to_schedule(tx: Connection, row: Row[Any], why: Move, changes: dict[str
     return move(tx, row, why, JobState.SKIPPED, {**changes, "reason": "cancelled", "settled_at": now})
 
 
-def accept(
-    tx: Connection,
-    row: Row[Any],
-    attempt: int,
-    message_id: str | None,
-    now: datetime,
-    marks: Mapping[str, datetime] = MappingProxyType({}),
-) -> Evidence:
-    """Evidence that an attempt was accepted: it ends the job, or it is proof of a second copy."""
-    evidence = weigh_evidence(JobState(row.state), row.attempt, row.accepted_attempt, attempt)
-    changes: dict[str, Any] = dict(marks)
-    if evidence.second_copy:
-        changes["duplicate_at"] = row.duplicate_at or now
-    if evidence.newest:
-        changes["accepted_attempt"] = attempt
-        changes["message_id"] = message_id
-    elif attempt == row.accepted_attempt:
-        changes["message_id"] = row.message_id or message_id
-    if evidence.ends_the_job or (row.state == JobState.SENT and evidence.newest):
-        changes |= _ended(row, attempt, now)
-    tx.execute(message_jobs.update().where(JOBS.id == row.id).values(**changes))
+def accept(tx: Connection, row: Any, attempt: int, message_id: str | None, now: datetime) -> Evidence:
+    """Evidence that an attempt was accepted."""
+    evidence, changes = acceptance(row, attempt, message_id, now)
+    if changes:
+        tx.execute(message_jobs.update().where(JOBS.id == row.id).values(**changes))
     return evidence
 
 
-def fall_back_on_evidence(tx: Connection, row: Row[Any], now: datetime) -> int:
+def fall_back_on_evidence(tx: Connection, row: Any, now: datetime) -> int:
     """The attempt on the wire was not accepted, but an earlier one is proven to be: the job is sent."""
-    return move(tx, row, Move.ACCEPT, JobState.SENT, _ended(row, row.accepted_attempt, now))
-
-
-def _ended(row: Row[Any], attempt: int, now: datetime) -> dict[str, Any]:
-    return {
-        "state": JobState.SENT,
-        "settled_at": row.settled_at if row.state == JobState.SENT else now,
-        "code": None,
-        "reason": None if attempt == row.attempt else "evidence of an earlier attempt",
-    }
+    return move(tx, row, Move.ACCEPT, JobState.SENT, sent_by_evidence(row, row.accepted_attempt, now))
 
 
 def archive_attempt(

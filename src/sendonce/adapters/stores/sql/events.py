@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -10,15 +11,14 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import canaries, delivery_events, ledger, message_jobs, unreadable_events
-from sendonce.adapters.stores.sql.arrows import accept, lock_job
+from sendonce.adapters.stores.schema import canaries, delivery_events, ledger, unreadable_events
 from sendonce.adapters.stores.sql.database import Database
-from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
+from sendonce.adapters.stores.sql.event_rows import EventRow, event_rows_of
+from sendonce.adapters.stores.sql.peppers import pepper_in_force
 from sendonce.adapters.stores.sql.rows import insert_for, new_id
 from sendonce.adapters.stores.sql.soft_bounces import SoftBounces
 from sendonce.adapters.stores.sql.suppressions import mark_subscriber, suppress
 from sendonce.domain.engine.events import (
-    MARKS,
     MOST_UNREADABLE,
     BounceType,
     DeliveryEvent,
@@ -26,125 +26,148 @@ from sendonce.domain.engine.events import (
     EventVerdict,
     UnreadableEvent,
 )
-from sendonce.domain.engine.jobs import JobState, weigh_evidence
+from sendonce.domain.engine.evidence import TrackedJob, changes_by_event, judge, never_issued
+from sendonce.domain.engine.ids import time_ordered_ids
+from sendonce.domain.people.consequences import Consequence, Denial, SoftNews, consequence_of
 from sendonce.domain.people.privacy import erased_name, is_erased
 from sendonce.domain.people.suppression_keys import suppression_key
-from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
 
 E = delivery_events.c
-J = message_jobs.c
 U = unreadable_events.c
+
+
+@dataclass(frozen=True, slots=True)
+class _News:
+    """An event at its position in the group, the key under which it is kept, and the job that it names."""
+
+    position: int
+    event: DeliveryEvent
+    natural_key: str
+    job_id: str | None
+    consequence: Consequence | None
+
+    @property
+    def concerns(self) -> set[str]:
+        return {address.key for address in self.consequence.addresses} if self.consequence else set()
+
+
+class _Overtaken(Exception):
+    """Somebody else has recorded one of the events since we looked."""
 
 
 class SqlEvents:
     def __init__(self, database: Database, soft_bounce_limit: int) -> None:
         self._db = database
+        self._rows = event_rows_of(database)
         self._soft_bounces = SoftBounces(database, soft_bounce_limit)
 
     def record(self, event: DeliveryEvent) -> EventVerdict:
-        with self._db.writing() as tx:
-            hold_pepper(self._db, tx)
-            now = self._db.now(tx)
-            row = self._job_of(tx, event)
-            verdict = _judge(event, row)
-            if not self._keep(tx, event, verdict, row, now):
-                return EventVerdict.DUPLICATE_EVENT
-            if event.canary and event.kind == EventKind.SENT:
-                returned = canaries.update().where(
-                    canaries.c.id == event.canary, canaries.c.event_at.is_(None)
-                )
-                tx.execute(returned.values(event_at=now))
+        (verdict,) = self._record_together([event])
+        assert verdict is not None
+        return verdict
+
+    def record_all(self, events: Sequence[DeliveryEvent]) -> Sequence[EventVerdict]:
+        verdicts = self._record_together(events)
+        return [verdict or self.record(event) for event, verdict in zip(events, verdicts, strict=True)]
+
+    def _record_together(self, events: Sequence[DeliveryEvent]) -> list[EventVerdict | None]:
+        """One transaction. None for an event whose job somebody else has locked, unless it came alone."""
+        while True:
+            try:
+                with self._db.writing(made_durable=False) as tx:
+                    return self._record_in(tx, events)
+            except _Overtaken:
+                continue  # it is committed now, so it will be seen
+
+    def _record_in(self, tx: Connection, events: Sequence[DeliveryEvent]) -> list[EventVerdict | None]:
+        now = self._rows.open(tx)
+        found, locked = self._rows.lock_jobs(tx, {job_id for e in events if (job_id := _names_job(e))})
+        jobs = {job.id: job for job in found}
+        verdicts: list[EventVerdict | None] = [
+            None if event.job_id in locked else EventVerdict.DUPLICATE_EVENT for event in events
+        ]
+        free = {n: event for n, event in enumerate(events) if event.job_id not in locked}
+        for run in _runs(self._news(tx, free, jobs)):
+            for news, verdict in zip(run, self._record_run(tx, run, jobs, now), strict=True):
+                verdicts[news.position] = verdict
+        return verdicts
+
+    def _news(
+        self, tx: Connection, events: Mapping[int, DeliveryEvent], jobs: Mapping[str, TrackedJob]
+    ) -> list[_News]:
+        """What is not here yet, under its id or its natural key; of copies the first."""
+        told = []
+        for position, event in events.items():
+            job = jobs.get(_names_job(event) or "")
+            natural_key = event.natural_key
+            if job is not None and is_erased(job.recipient):
+                natural_key = erased_name(natural_key, pepper_in_force(self._db, tx))
+            consequence = consequence_of(event, job)
+            told.append(_News(position, event, natural_key, job.id if job else None, consequence))
+        ids, keys = [news.event.event_id for news in told], [news.natural_key for news in told]
+        known = self._rows.known(tx, ids, keys)
+        return [news for news in told if known.add(news.event.event_id, news.natural_key)]
+
+    def _record_run(
+        self, tx: Connection, run: Sequence[_News], jobs: dict[str, TrackedJob], now: datetime
+    ) -> list[EventVerdict]:
+        """Keep the events word for word, and write what they change in jobs and for people."""
+        rows: list[EventRow] = []
+        verdicts: list[EventVerdict] = []
+        changed: dict[str, TrackedJob] = {}
+        for own_id, news in zip(time_ordered_ids(len(run), _milliseconds(now)), run, strict=True):
+            job = jobs.get(news.job_id or "")
+            verdict = judge(news.event, job)
+            verdicts.append(verdict)
+            rows.append(_row(own_id, news, verdict, job, now))
+            if job is not None and verdict != EventVerdict.QUARANTINED:
+                jobs[job.id] = changed[job.id] = job._replace(**changes_by_event(news.event, job, now))
+        if not self._rows.insert(tx, rows):
+            raise _Overtaken
+        if changed:
+            self._rows.update_jobs(tx, changed.values())
+        for news, verdict in zip(run, verdicts, strict=True):
+            if news.event.canary and news.event.kind == EventKind.SENT:
+                _return_canary(tx, news.event.canary, now)
             if verdict == EventVerdict.QUARANTINED:
-                self._halt(tx, event)
-            elif row is not None and event.attempt is not None:
-                self._apply_to_job(tx, event, row, now)
-            self._apply_to_people(tx, event, row, now)
-            if row is not None and not is_erased(row.recipient):
-                self._count_soft_bounces(tx, event, row, now)
-            return verdict
-
-    def _job_of(self, tx: Connection, event: DeliveryEvent) -> Row[Any] | None:
-        """The job, locked; None for a letter that is not ours or carries no readable job id."""
-        if event.job_id is None or event.attempt is None or not _is_uuid(event.job_id):
-            return None
-        return lock_job(tx, event.job_id)
-
-    def _keep(
-        self, tx: Connection, event: DeliveryEvent, verdict: EventVerdict, row: Row[Any] | None, now: datetime
-    ) -> bool:
-        """Store the event word for word; False if it is here already, under its id or its natural key."""
-        values = {
-            "id": new_id(now),
-            "event_id": event.event_id,
-            "natural_key": event.natural_key,
-            "kind": event.kind,
-            "verdict": verdict,
-            "job_id": row.id if row is not None else None,
-            "attempt": event.attempt,
-            "message_id": event.message_id,
-            "recipient": event.recipients[0] if event.recipients else None,
-            "bounce_type": event.bounce_type,
-            "bounce_subtype": event.bounce_subtype,
-            "code": event.code,
-            "reason": event.reason,
-            "occurred_at": event.occurred_at,
-            "received_at": now,
-            "raw": event.raw,
-        }
-        if row is not None and is_erased(row.recipient):
-            natural_key = erased_name(event.natural_key, pepper_in_force(self._db, tx))
-            values |= {"recipient": row.recipient, "raw": {}, "reason": None, "natural_key": natural_key}
-        # SQLAlchemy does not tell the row count of an INSERT on every driver; what came back is sure.
-        insert = insert_for(self._db)(delivery_events).values(**values).on_conflict_do_nothing()
-        return tx.execute(insert.returning(E.id)).first() is not None
-
-    def _halt(self, tx: Connection, event: DeliveryEvent) -> None:
-        reason = (
-            f"The provider tells of attempt {event.attempt} of job {event.job_id}, which this database never "
-            "issued: it was restored from an older copy. Run 'sendonce db adopt'."
-        )
-        tx.execute(ledger.update().where(ledger.c.halted.is_(None)).values(halted=reason))
-
-    def _apply_to_job(self, tx: Connection, event: DeliveryEvent, row: Row[Any], now: datetime) -> None:
-        # Every event, a Reject too, is proof that the provider had taken this attempt.
-        assert event.attempt is not None
-        mark = MARKS.get(event.kind)
-        earliest = {mark: _earliest(getattr(row, mark), event.occurred_at)} if mark else {}
-        accept(tx, row, event.attempt, event.message_id, now, earliest)
+                reason = never_issued(news.event)
+                tx.execute(ledger.update().where(ledger.c.halted.is_(None)).values(halted=reason))
+        self._apply_to_people(tx, run, jobs, now)
+        return verdicts
 
     def _apply_to_people(
-        self, tx: Connection, event: DeliveryEvent, row: Row[Any] | None, now: datetime
+        self, tx: Connection, run: Sequence[_News], jobs: Mapping[str, TrackedJob], now: datetime
     ) -> None:
-        """A permanent bounce and a complaint end the writing, also for a letter we do not know. Nobody can
-        tell which tenant sent that one, so then it holds for all of them."""
-        if event.kind == EventKind.BOUNCE and event.bounce_type == BounceType.PERMANENT:
-            reason, status = SuppressionReason.BOUNCE, "bounced"
-            bounce = (str(event.bounce_type), event.bounce_subtype)
-        elif event.kind == EventKind.COMPLAINT:
-            reason, status, bounce = SuppressionReason.COMPLAINT, "unsubscribed", None
-        else:
-            return
-        note = event.reason or event.bounce_subtype
-        if row is not None and is_erased(row.recipient):
-            return  # suppressed for good, and the note could name the person again
-        if row is not None:
-            if bounce:
-                self._soft_bounces.outweigh(tx, row.suppression_key, row.tenant_id, note)
-            suppress(tx, row.suppression_key, row.tenant_id, row.recipient, reason, note, now)
-            mark_subscriber(tx, row.tenant_id, row.recipient_key, status, now, bounce)
-            return
-        for address in event.addressees():
-            key = suppression_key(address.key, pepper_in_force(self._db, tx))
-            if bounce:
-                self._soft_bounces.outweigh(tx, key, EVERYBODY, note)
-            suppress(tx, key, EVERYBODY, address.text, reason, note, now)
-            mark_subscriber(tx, EVERYBODY, address.key, status, now, bounce)
+        """In one order, so that two groups about the same people wait in line."""
+        concerned = sorted(
+            (
+                (consequence, jobs.get(news.job_id or ""))
+                for news in run
+                if (consequence := news.consequence) is not None
+            ),
+            key=lambda told: told[0].addresses[0].key,
+        )
+        arrived = [job for told, job in concerned if job is not None and told.news is SoftNews.DELIVERED]
+        softly_suppressed = self._soft_bounces.suppressed(tx, arrived)
+        for told, job in concerned:
+            if isinstance(told.news, Denial):
+                self._deny(tx, told, told.news, job, now)
+            elif job is None:
+                continue
+            elif told.news is SoftNews.CAME_BACK:
+                self._soft_bounces.came_back(tx, job, now)
+            elif (job.suppression_key, job.tenant_id) in softly_suppressed:
+                self._soft_bounces.delivered(tx, job, now)
 
-    def _count_soft_bounces(self, tx: Connection, event: DeliveryEvent, row: Row[Any], now: datetime) -> None:
-        if event.kind == EventKind.DELIVERED:
-            self._soft_bounces.delivered(tx, row, now)
-        elif event.kind == EventKind.BOUNCE and event.bounce_type == BounceType.TRANSIENT:
-            self._soft_bounces.came_back(tx, row, now)
+    def _deny(
+        self, tx: Connection, told: Consequence, denial: Denial, job: TrackedJob | None, now: datetime
+    ) -> None:
+        for address in told.addresses:
+            key = job.suppression_key if job else suppression_key(address.key, pepper_in_force(self._db, tx))
+            if denial.bounce:
+                self._soft_bounces.outweigh(tx, key, told.scope, denial.note)
+            suppress(tx, key, told.scope, address.text, denial.reason, denial.note, now)
+            mark_subscriber(tx, told.scope, address.key, denial.status, now, denial.bounce)
 
     def keep_unreadable(self, event: UnreadableEvent) -> bool:
         with self._db.writing() as tx:
@@ -175,24 +198,62 @@ class SqlEvents:
             return [as_event(row) for row in tx.execute(query)]
 
 
-def _judge(event: DeliveryEvent, row: Row[Any] | None) -> EventVerdict:
-    if row is None or event.attempt is None:
-        return EventVerdict.APPLIED if event.canary else EventVerdict.UNKNOWN
-    if event.attempt < 1 or event.attempt > row.attempt:
-        return EventVerdict.QUARANTINED
-    evidence = weigh_evidence(JobState(row.state), row.attempt, row.accepted_attempt, event.attempt)
-    return EventVerdict.DUPLICATE_SEND if evidence.second_copy else EventVerdict.APPLIED
+def _runs(news: Iterable[_News]) -> Iterator[list[_News]]:
+    """Cut so that no person is concerned twice in a run: what follows from an event for its person depends on
+    what was recorded before it, and a run is written as a whole."""
+    run: list[_News] = []
+    concerned: set[str] = set()
+    for each in news:
+        if not concerned.isdisjoint(each.concerns):
+            yield run
+            run, concerned = [], set()
+        run.append(each)
+        concerned |= each.concerns
+    if run:
+        yield run
 
 
-def _earliest(known: datetime | None, told: datetime) -> datetime:
-    return told if known is None else min(known, told)
+def _row(own_id: str, news: _News, verdict: EventVerdict, job: TrackedJob | None, now: datetime) -> EventRow:
+    event = news.event
+    erased = job is not None and is_erased(job.recipient)
+    first = event.recipients[0] if event.recipients else None
+    return EventRow(
+        id=own_id,
+        event_id=event.event_id,
+        natural_key=news.natural_key,
+        kind=event.kind,
+        verdict=verdict,
+        job_id=news.job_id,
+        attempt=event.attempt,
+        message_id=event.message_id,
+        recipient=job.recipient if job is not None and erased else first,
+        bounce_type=event.bounce_type,
+        bounce_subtype=event.bounce_subtype,
+        code=event.code,
+        reason=None if erased else event.reason,
+        occurred_at=event.occurred_at,
+        received_at=now,
+        raw={} if erased else event.raw,
+    )
 
 
-def _is_uuid(text: str) -> bool:
+def _return_canary(tx: Connection, canary_id: str, now: datetime) -> None:
+    own = canaries.update().where(canaries.c.id == canary_id, canaries.c.event_at.is_(None))
+    tx.execute(own.values(event_at=now))
+
+
+def _milliseconds(now: datetime) -> int:
+    return int(now.timestamp() * 1000)
+
+
+def _names_job(event: DeliveryEvent) -> str | None:
+    """The id of the job that the event is about, if it can be one and an attempt is told, too."""
+    if event.job_id is None or event.attempt is None:
+        return None
     try:
-        return str(UUID(text)) == text
+        return event.job_id if str(UUID(event.job_id)) == event.job_id else None
     except ValueError:
-        return False
+        return None
 
 
 def as_event(row: Row[Any]) -> DeliveryEvent:

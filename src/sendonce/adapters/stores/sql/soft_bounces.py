@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from sendonce.adapters.stores.schema import delivery_events, mailouts, message_jobs, subscribers, suppressions
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.suppressions import suppress
 from sendonce.domain.engine.events import BounceType, EventKind
+from sendonce.domain.engine.evidence import TrackedJob
 from sendonce.domain.people.soft_bounces import SOFT_BOUNCE_NOTE, LetterFate, last_of_a_row
 from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
 
@@ -29,7 +31,7 @@ class SoftBounces:
         self._db = database
         self._limit = limit
 
-    def came_back(self, tx: Connection, job: Row[Any], now: datetime) -> None:
+    def came_back(self, tx: Connection, job: TrackedJob, now: datetime) -> None:
         """A letter came back for a passing reason, and its event is kept."""
         self._one_at_a_time(tx, job)
         last = last_of_a_row(_letters(tx, job), self._limit)
@@ -44,7 +46,19 @@ class SoftBounces:
         )
         tx.execute(person.where(P.status == "active").values(status="bounced", status_updated_at=now))
 
-    def delivered(self, tx: Connection, job: Row[Any], now: datetime) -> None:
+    def suppressed(self, tx: Connection, jobs: Collection[TrackedJob]) -> set[tuple[str, str]]:
+        """Whose soft bounces a delivery may lift, of the recipients of these jobs: keys and tenants."""
+        if not jobs:
+            return set()
+        places = [(job.suppression_key, job.tenant_id) for job in jobs]
+        if self._db.is_sqlite:
+            values: Any = (json.dumps(places), SOFT_BOUNCE_NOTE)
+        else:
+            keys, owners = map(list, zip(*places, strict=True))
+            values = {"keys": keys, "tenants": owners, "note": SOFT_BOUNCE_NOTE}
+        return set(self._db.driver(tx).execute(self._db.statement("soft_suppressed"), values).fetchall())
+
+    def delivered(self, tx: Connection, job: TrackedJob, now: datetime) -> None:
         """A letter arrived, and is marked so. Whoever has unsubscribed since stays suppressed."""
         suppression = _soft_suppression(job.suppression_key, job.tenant_id)
         if tx.execute(sa.select(S.key).where(suppression)).first() is None:
@@ -64,7 +78,7 @@ class SoftBounces:
         own = S.key == key if scope == EVERYBODY else (S.key == key) & (S.tenant_id == scope)
         tx.execute(suppressions.update().where(own, _IS_SOFT).values(note=note))
 
-    def _one_at_a_time(self, tx: Connection, job: Row[Any]) -> None:
+    def _one_at_a_time(self, tx: Connection, job: TrackedJob) -> None:
         """Two events of one person wait for each other, or each would count without the other.
 
         A lock of the transaction, so it passes a pooler. SQLite writes one at a time anyway.
@@ -74,7 +88,7 @@ class SoftBounces:
             tx.execute(sa.select(sa.func.pg_advisory_xact_lock(number)))
 
 
-def _letters(tx: Connection, job: Row[Any]) -> Iterator[LetterFate]:
+def _letters(tx: Connection, job: TrackedJob) -> Iterator[LetterFate]:
     """The tenant's letters to the recipient of a job, one a mailout, so that the index of the rule
     "once a mailout" finds them."""
     soft = (E.job_id == J.id) & (E.kind == EventKind.BOUNCE) & (E.bounce_type == BounceType.TRANSIENT)
@@ -89,7 +103,7 @@ def _letters(tx: Connection, job: Row[Any]) -> Iterator[LetterFate]:
         yield LetterFate(job_id, delivered_at is not None, bounces > 0, subtype)
 
 
-def _person(job: Row[Any]) -> sa.ColumnElement[bool]:
+def _person(job: TrackedJob) -> sa.ColumnElement[bool]:
     return sa.and_(P.tenant_id == job.tenant_id, P.address_key == job.recipient_key)
 
 
