@@ -26,7 +26,10 @@ from sendonce.domain.engine.pacing import Unpaced
 from sendonce.domain.engine.retries import RetryPolicy
 from sendonce.entrypoints.worker import tune_the_interpreter
 from sendonce.flows.engine.build import ParcelBuilder
-from sendonce.flows.engine.send import Sender
+from sendonce.flows.engine.hold_sender import Holding
+from sendonce.flows.engine.keep_books import OpenGate
+from sendonce.flows.engine.own_claims import OwnClaims
+from sendonce.flows.engine.send import Sender, SendOptions
 from sendonce.ports.engine import Journal, Ledger
 
 
@@ -79,21 +82,19 @@ class Forgetful:
 
 async def send(port: int, count: int) -> None:
     books = Forgetful(count)
-    builder = ParcelBuilder(books.letter, letters.message_settings())
     sender = Sender(
-        worker_id=str(uuid.uuid4()),
+        SendOptions(engine.CONNECTIONS, engine.GROUP, RetryPolicy()),
         ledger=cast(Ledger, books),
+        claims=OwnClaims(str(uuid.uuid4()), 0),
+        journal=cast(Journal, books),
+        letters=ParcelBuilder(books.letter, letters.message_settings()),
         transport=SmtpTransport(
             SmtpSettings("127.0.0.1", port, security="plain", messages_per_connection=1_000_000)
         ),
-        journal=cast(Journal, books),
         pacer=Unpaced(),
-        build=builder.build,
-        load=builder.load,
-        retry=RetryPolicy(),
+        gate=OpenGate(),
+        holding=Holding(None, ""),
         meter=Metrics(),
-        connections=engine.CONNECTIONS,
-        batch_size=engine.GROUP,
     )
     tune_the_interpreter()
     running = asyncio.create_task(sender.run())

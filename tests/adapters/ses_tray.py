@@ -30,6 +30,9 @@ class Tray:
         self.outcomes: dict[str, Outcome] = {}
         self.before_take: Callable[[], Any] | None = None
         self.on_wire = asyncio.Event()
+        self.stale = False
+        self.reaffirm_says = True
+        self.reaffirmed: list[str] = []
 
     async def wanted(self) -> bool:
         return bool(self._parcels)
@@ -42,11 +45,19 @@ class Tray:
     def take_nowait(self) -> Parcel | None:
         return self._parcels.pop(0) if self._parcels else None
 
+    def is_stale(self, parcel: Parcel) -> bool:
+        return self.stale
+
+    async def reaffirm(self, parcel: Parcel) -> None:
+        self.reaffirmed.append(parcel.job_id)
+        self.stale = not self.reaffirm_says
+
     def wire(self, parcel: Parcel) -> bool:
-        if self._wire:
+        goes = self._wire and not self.stale
+        if goes:
             self.wired.append(parcel.job_id)
         self.on_wire.set()
-        return self._wire
+        return goes
 
     def settle(self, parcel: Parcel, outcome: Outcome) -> None:
         assert parcel.job_id not in self.outcomes, "settled twice"

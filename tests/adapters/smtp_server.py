@@ -28,6 +28,7 @@ class Do(Enum):
     RESET = "reset the connection"
     SILENCE = "say nothing"
     TELL_AND_CLOSE = "say 421 and close"
+    LATE = "give the honest answer when it is asked for"
 
 
 Answer = bytes | Do | None
@@ -116,6 +117,7 @@ class _Session(asyncio.Protocol):
         self._sender: str | None = None
         self._recipients: list[str] = []
         self._login_steps = 0
+        self._late = b""
         self._mute = False  # a server answers in order: one that owes an answer gives no other
         self._upgrade: asyncio.Task[None] | None = None
 
@@ -127,6 +129,12 @@ class _Session(asyncio.Protocol):
             self._say(Do.TELL_AND_CLOSE, b"")
         else:
             self._answer("GREETING", b"220 test ESMTP")
+
+    def answer_late(self, words: bytes = b"") -> None:
+        """Give the answer that a scripted LATE held back, or say something else."""
+        self._mute = False
+        self._send((words or self._late) + b"\r\n")
+        self._go_on()
 
     def greet(self) -> None:
         """End the silence of a scripted greeting."""
@@ -259,6 +267,10 @@ class _Session(asyncio.Protocol):
         if answer is Do.SILENCE:
             self._mute = True
             return b""
+        if answer is Do.LATE:
+            self._mute = True
+            self._late = honest
+            return honest
         if answer is Do.CLOSE:
             self._transport.close()
             return b""
@@ -299,10 +311,13 @@ def letter(number: int, content: bytes | None = None, recipient: str | None = No
 class ListFeed:
     """Feeds the parcels in order and keeps the books: a parcel is settled once, or given back."""
 
-    def __init__(self, parcels: Iterable[Parcel], *, stale: Iterable[str] = ()) -> None:
+    def __init__(
+        self, parcels: Iterable[Parcel], *, stale: Iterable[str] = (), old: Iterable[str] = ()
+    ) -> None:
         self.outcomes: dict[str, Outcome] = {}
         self.given_back: list[str] = []
         self.unharmed: list[Deferred] = []  # outcomes of letters that may leave again at once
+        self.asked_to_wire: list[str] = []
         self.wired: list[str] = []
         self.most_on_wire = 0
         self.taken_in_all = 0
@@ -310,7 +325,11 @@ class ListFeed:
         self.gates: dict[str, asyncio.Event] = {}  # take() waits here before it gives this job
         self.asked_for: dict[str, asyncio.Event] = {}  # set when take() has begun to wait for this job
         self._waiting = list(parcels)
-        self._stale = set(stale)
+        self._stale = set(stale)  # these may not leave
+        self._old = set(old)  # these may, once they are reaffirmed
+        self.reaffirming = asyncio.Event()
+        self.reaffirmed = asyncio.Event()
+        self.reaffirmed.set()
         self._taken: set[str] = set()
         self._on_wire: set[str] = set()
 
@@ -338,9 +357,19 @@ class ListFeed:
         self.taken_in_all += 1
         return parcel
 
+    def is_stale(self, parcel: Parcel) -> bool:
+        return parcel.job_id in self._old
+
+    async def reaffirm(self, parcel: Parcel) -> None:
+        """Takes as long as ``reaffirmed`` is not set."""
+        self.reaffirming.set()
+        await self.reaffirmed.wait()
+        self._old.remove(parcel.job_id)
+
     def wire(self, parcel: Parcel) -> bool:
+        self.asked_to_wire.append(parcel.job_id)
         assert parcel.job_id in self._taken
-        if parcel.job_id in self._stale:
+        if parcel.job_id in self._stale | self._old:
             self._taken.remove(parcel.job_id)
             self.given_back.append(parcel.job_id)
             return False

@@ -106,6 +106,16 @@ def test_what_may_not_be_wired_is_dropped() -> None:
     assert tray.server.requests == []
 
 
+@pytest.mark.parametrize("may_leave", [True, False])
+def test_a_claim_that_grew_old_is_reaffirmed_before_the_wire(may_leave: bool) -> None:
+    """Connecting took long: the letter leaves if the ledger still says so, and goes back otherwise."""
+    tray = Tray()
+    tray.stale, tray.reaffirm_says = True, may_leave
+    carry_by_script([accepted()], tray)
+    assert tray.reaffirmed == ["job-0"]
+    assert len(tray.server.requests) == len(tray.outcomes) == (1 if may_leave else 0)
+
+
 def test_no_connection_is_a_deferral() -> None:
     """Connection refused: proven not accepted, and the transport rests for five seconds."""
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
-from sendonce.domain.engine.parcels import Parcel
+from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Refused
 from tests.adapters.smtp_server import (
     Answer,
     Do,
@@ -400,6 +399,56 @@ def test_a_parcel_that_may_not_be_sent_any_more_is_not_sent() -> None:
 
 
 @both_loops
+@pytest.mark.parametrize("extensions", [("PIPELINING",), LOCKSTEP], ids=["pipelined", "lockstep"])
+def test_an_old_claim_is_reaffirmed_while_the_server_waits_for_the_body(
+    run: Run, extensions: Sequence[str]
+) -> None:
+    """It costs neither the letter nor the connection."""
+    feed = ListFeed([letter(n) for n in range(4)], old=["job-1"])
+
+    async def main() -> None:
+        async with SmtpServer(extensions=extensions) as server:
+            await carry(server, feed)
+            assert len(server.letters) == 4
+            assert len(server.sessions) == 1
+
+    run(main())
+    assert feed.reaffirming.is_set()
+    assert {type(outcome) for outcome in feed.outcomes.values()} == {Accepted}
+
+
+@both_loops
+@pytest.mark.parametrize("end", ["hangs up", "speaks", "says nothing", "the work is stopped"])
+def test_what_ends_while_an_old_claim_is_reaffirmed_was_never_sent(run: Run, end: str) -> None:
+    """Not a byte of the body left, so the letter may be tried again, whatever the ledger answers then."""
+    feed = ListFeed([letter(0)], old=["job-0"])
+    feed.reaffirmed.clear()
+
+    async def main() -> None:
+        async with SmtpServer() as server:
+            limit = 0.2 if end == "says nothing" else 10.0
+            work = asyncio.create_task(transport_to(server, command_timeout=limit).carry(feed, 1))
+            await feed.reaffirming.wait()
+            (session,) = server.sessions
+            if end == "hangs up":
+                session.close()
+            elif end == "speaks":
+                session.answer_late(b"421 4.3.2 Shutting down")
+            elif end == "the work is stopped":
+                work.cancel()
+            await asyncio.wait({work})
+            feed.reaffirmed.set()
+            for _ in range(5):  # until the answer has reached the session
+                await asyncio.sleep(0)
+            assert b"Hello" not in b"".join(server.chunks)
+
+    run(main())
+    assert isinstance(feed.outcomes["job-0"], Deferred)
+    assert feed.asked_to_wire == []
+    assert not feed.unsettled
+
+
+@both_loops
 @pytest.mark.parametrize(
     "answers", [{"MAIL": [None, Do.CLOSE, None]}, {"MAIL": [None, Do.TELL_AND_CLOSE, None]}]
 )
@@ -486,16 +535,18 @@ def test_no_letter_is_taken_for_a_connection_that_is_not_open(run: Run) -> None:
 
 
 @both_loops
-def test_errors_of_the_feed_reach_the_caller(run: Run) -> None:
+@pytest.mark.parametrize("verb", ["settle", "reaffirm", "wire"])
+def test_errors_of_the_feed_reach_the_caller(run: Run, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A ledger that fails is not swallowed by the event loop."""
 
-    class BrokenFeed(ListFeed):
-        def settle(self, parcel: Parcel, outcome: Outcome) -> None:
-            raise RuntimeError("the ledger is gone")
+    def fail(*_: object) -> None:
+        raise RuntimeError("the ledger is gone")
+
+    monkeypatch.setattr(ListFeed, verb, fail)
 
     async def main() -> None:
         async with SmtpServer() as server:
             with pytest.raises(RuntimeError, match="the ledger is gone"):
-                await transport_to(server).carry(BrokenFeed([letter(0)]), 2)
+                await transport_to(server).carry(ListFeed([letter(0)], old=["job-0"]), 2)
 
     run(main())

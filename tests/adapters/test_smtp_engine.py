@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from sendonce.adapters.transports import smtp_replies
 from sendonce.domain.engine.jobs import JobState
+from sendonce.flows.engine.feed import STALE_AFTER
 from tests.adapters.smtp_server import Answer, Do, SmtpServer, transport_to
 from tests.unit.test_send import Scene
 
@@ -93,3 +96,45 @@ def test_a_wrong_password_is_tried_once_by_eight_connections() -> None:
 
     asyncio.run(main())
     assert scene.states() == {JobState.SCHEDULED: 50}
+
+
+class Stalled:
+    """A ledger that does not answer about an old claim until it is released."""
+
+    def __init__(self, ledger: Any) -> None:
+        self._ledger = ledger
+        self.asked = threading.Event()
+        self.released = threading.Event()
+        self.gave_up = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ledger, name)
+
+    def reaffirm(self, job_id: str, attempt: int) -> bool:
+        self.asked.set()
+        self.gave_up = not self.released.wait(8)
+        return False
+
+
+def test_a_database_that_does_not_answer_about_an_old_claim_stops_nobody() -> None:
+    """The server was slow with one letter. While the ledger is asked about it, the others leave, the clock
+    goes on, and so does the stop."""
+    scene = Scene(people=60, connections=3)
+    ledger = scene.ledger = Stalled(scene.store.ledger)
+
+    async def main() -> None:
+        async with SmtpServer({"DATA": [Do.LATE, None]}) as server:
+            scene.provider = transport_to(server, patience=0.25)  # type: ignore[assignment]
+            asyncio.get_running_loop().call_later(STALE_AFTER + 0.1, lambda: late(server).answer_late())
+            await scene._play(lambda: len(server.letters) >= 59 and ledger.asked.is_set(), 6.0)
+
+    asyncio.run(main())
+    assert not ledger.gave_up
+    ledger.released.set()
+    assert scene.states().get(JobState.SENT, 0) >= 59
+    assert JobState.SENDING not in scene.states()
+
+
+def late(server: SmtpServer) -> Any:
+    """The session whose first DATA waits for its answer."""
+    return next(session for session in server.sessions if "DATA" in session.commands)

@@ -21,9 +21,13 @@ from sendonce.domain.engine.retries import RetryPolicy
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.domain.people.suppressions import SuppressionReason
 from sendonce.errors import BadInput, LedgerRolledBack, StoreLost, Unavailable, WorkerBuried
-from sendonce.flows.engine import send
+from sendonce.flows.engine import async_ledger, keep_books, send
+from sendonce.flows.engine.feed import STALE_AFTER
 from sendonce.flows.engine.hold_sender import Holding
-from sendonce.flows.engine.send import STALE_AFTER, Sender, boot_time
+from sendonce.flows.engine.keep_books import OpenGate
+from sendonce.flows.engine.keep_time import boot_time
+from sendonce.flows.engine.own_claims import OwnClaims
+from sendonce.flows.engine.send import Sender, SendOptions
 from sendonce.ports.engine import Feed
 from tests.conformance.stage import Stage, address
 
@@ -118,6 +122,19 @@ class Commits:
 
 
 @dataclass
+class Stationery:
+    """Letters that need no loading."""
+
+    build: Callable[[ClaimedJob, float], Parcel]
+
+    def known(self, jobs: tuple[ClaimedJob, ...]) -> bool:
+        return True
+
+    def load(self, jobs: tuple[ClaimedJob, ...]) -> None:
+        """Nothing is kept."""
+
+
+@dataclass
 class Scene:
     people: int = 3
     connections: int = 1
@@ -126,7 +143,7 @@ class Scene:
     provider: Provider = field(default_factory=Provider)
     journal: Notebook = field(default_factory=Notebook)
     ledger: Any = None
-    build: Callable[[ClaimedJob, float], Parcel] | None = None
+    letters: Stationery | None = None
     sender_key: str = "ses/eu-central-1/a@b.c"
 
     def __post_init__(self) -> None:
@@ -141,18 +158,16 @@ class Scene:
 
     async def _play(self, until: Callable[[], bool], seconds: float) -> Sender:
         sender = Sender(
-            worker_id=self.worker,
+            SendOptions(self.connections, self.batch_size, RetryPolicy()),
             ledger=self.ledger or self.store.ledger,
-            transport=self.provider,
+            claims=OwnClaims(self.worker, 0),
             journal=self.journal,
+            letters=self.letters or Stationery(parcel_of),
+            transport=self.provider,
             pacer=self.pacer,
-            build=self.build or parcel_of,
-            load=lambda _jobs: None,
-            retry=RetryPolicy(),
-            meter=NullMetrics(),
-            connections=self.connections,
-            batch_size=self.batch_size,
+            gate=OpenGate(),
             holding=Holding(self.store.sender_holds, self.sender_key),
+            meter=NullMetrics(),
         )
         self.sender = sender
         running = asyncio.create_task(sender.run())
@@ -199,14 +214,33 @@ def test_the_loop_waits_for_quick_commits_only(
     quick: float, in_the_loop: range, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two commits that take longer than a quick one send the next ones to the thread."""
-    monkeypatch.setattr(send, "QUICK_COMMIT", quick)
-    monkeypatch.setattr(send, "SLOW_COMMITS_FOR", 60.0)
+    monkeypatch.setattr(async_ledger, "QUICK_COMMIT", quick)
+    monkeypatch.setattr(async_ledger, "SLOW_COMMITS_FOR", 60.0)
     scene = Scene(people=20, batch_size=1)
     commits = scene.ledger = Commits(scene.store.ledger)
     scene.play()
     assert scene.states() == {JobState.SENT: 20}
     assert commits.places.count("MainThread") in in_the_loop
     assert (len(commits.places) > commits.places.count("MainThread")) is (quick < 1)
+
+
+def test_a_letter_that_is_not_known_yet_is_loaded_outside_the_loop() -> None:
+    """Loading it asks the store, which may take its time; a commit in the loop before it changes nothing."""
+    places: list[str] = []
+
+    class Slow(Stationery):
+        def known(self, jobs: tuple[ClaimedJob, ...]) -> bool:
+            return bool(places)
+
+        def load(self, jobs: tuple[ClaimedJob, ...]) -> None:
+            places.append(threading.current_thread().name)
+
+    scene = Scene(people=3, batch_size=1, letters=Slow(parcel_of))
+    commits = scene.ledger = Commits(scene.store.ledger)
+    scene.play()
+    assert scene.states() == {JobState.SENT: 3}
+    assert set(commits.places) == {"MainThread"}
+    assert [place == "MainThread" for place in places[:2]] == [False, True]
 
 
 @pytest.mark.parametrize("rate", [14, 100])
@@ -379,7 +413,7 @@ def test_what_is_on_the_wire_when_the_ledger_halts_is_settled() -> None:
 
 def test_a_job_in_nobodys_hands_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """The ledger counts it as ours, we know nothing of it: it never left, and is claimed and sent once."""
-    monkeypatch.setattr(send, "LOOK_EVERY", 0.02)
+    monkeypatch.setattr(keep_books, "LOOK_EVERY", 0.02)
     scene = Scene(people=2)
     stray = next(iter(scene.store.state.jobs.values()))
     stray.state, stray.worker_id, stray.attempt = JobState.SENDING, scene.worker, 1
@@ -390,7 +424,7 @@ def test_a_job_in_nobodys_hands_is_given_back(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_job_that_is_on_the_wire_for_long_is_not_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is in our hands until its outcome is settled."""
-    monkeypatch.setattr(send, "LOOK_EVERY", 0.02)
+    monkeypatch.setattr(keep_books, "LOOK_EVERY", 0.02)
     scene = Scene(people=2, connections=2, provider=Provider(latency=0.3))
     scene.play()
     assert scene.states() == {JobState.SENT: 2}
@@ -399,7 +433,7 @@ def test_a_job_that_is_on_the_wire_for_long_is_not_given_back(monkeypatch: pytes
 
 def test_an_outcome_that_the_database_lost_halts_the_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
     """A job that we settled is sending again: the database went back, and the letter stays where it is."""
-    monkeypatch.setattr(send, "LOOK_EVERY", 0.02)
+    monkeypatch.setattr(keep_books, "LOOK_EVERY", 0.02)
     scene = Scene(people=1)
 
     def forget() -> bool:
@@ -418,7 +452,7 @@ def test_no_letter_leaves_on_permits_whose_lease_ran_out() -> None:
     scene = Scene(people=3)
 
     async def lapse(_parcel: Parcel) -> None:
-        scene.sender.permits_until = boot_time() - 0.001
+        scene.sender.feed.permits_until = boot_time() - 0.001
 
     scene.provider.before = lapse
     scene.play(until=lambda: any(job.code == "released" for job in scene.jobs()))
@@ -432,7 +466,7 @@ def test_a_field_that_cannot_stand_in_a_letter_fails_this_letter_only() -> None:
             raise BadInput("The name has a line end in it.")
         return parcel_of(job, taken)
 
-    scene = Scene(people=3, build=build)
+    scene = Scene(people=3, letters=Stationery(build))
     scene.play()
     assert scene.states() == {JobState.SENT: 2, JobState.FAILED: 1}
     (failed,) = [job for job in scene.jobs() if job.state == JobState.FAILED]

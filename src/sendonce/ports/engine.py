@@ -365,7 +365,7 @@ class Feed(Protocol):
     """Where a transport's connections get their parcels, and where they leave the outcomes.
 
     The order for each parcel is: ``take`` → everything that is not the body (connect, envelope) →
-    ``wire`` → the body → the reply → ``settle``.
+    ``reaffirm`` if that took long → ``wire`` → the body → the reply → ``settle``.
     """
 
     async def wanted(self) -> bool:
@@ -379,6 +379,16 @@ class Feed(Protocol):
 
     def take_nowait(self) -> Parcel | None:
         """The next parcel if one may leave this very moment. For pipelining."""
+
+    def is_stale(self, parcel: Parcel) -> bool:
+        """Whether the parcel's claim is too old for the wire, unless it is reaffirmed."""
+
+    async def reaffirm(self, parcel: Parcel) -> None:
+        """Ask the ledger whether the parcel may still leave; if so, its claim is fresh again.
+
+        For servers that take long to answer the envelope: given back, such a letter would never leave.
+        Takes about a second at most, and never raises.
+        """
 
     def wire(self, parcel: Parcel) -> bool:
         """Write the parcel into the wire journal, right before the first byte of its body leaves.

@@ -80,6 +80,12 @@ class _OneThatNeverLeaves:
     def take_nowait(self) -> Parcel | None:
         return self._waiting.pop() if self._waiting else None
 
+    def is_stale(self, parcel: Parcel) -> bool:  # noqa: ARG002 - the port's shape
+        return False
+
+    async def reaffirm(self, parcel: Parcel) -> None:
+        """No ledger has claimed it."""
+
     def wire(self, parcel: Parcel) -> bool:  # noqa: ARG002 - the port's shape
         return False
 

@@ -141,6 +141,9 @@ class SesTransport:
         try:
             request = await self._prepare(parcel)
             connection = await lane.connection()
+            if feed.is_stale(parcel):
+                await feed.reaffirm(parcel)
+                connection = await lane.connection()
         except _Hindered as exc:
             feed.settle(parcel, exc.outcome)
             return

@@ -123,6 +123,7 @@ class SmtpSession(asyncio.Protocol):
         self._written_at = 0.0
         self._deadline = 0.0
         self._alarm: asyncio.TimerHandle | None = None
+        self._asking: asyncio.Task[None] | None = None  # kept, or the loop might lose it
         self._envelope_replies = (self._on_mail, self._on_rcpt, self._on_data)
         # The greeting may be here before anybody waits for it.
         self._answer: asyncio.Future[Reply] = self._loop.create_future()
@@ -260,7 +261,7 @@ class SmtpSession(asyncio.Protocol):
             self._alarm = self._loop.call_at(self._deadline, self._on_alarm)
         elif self._over:
             self._hang_up()
-        elif not self._expected:
+        elif not self._expected and self._current is None:
             self.leave()  # nothing to do for a while: free the server's slot
         else:
             self._lose("no reply within the time limit")
@@ -376,6 +377,22 @@ class SmtpSession(asyncio.Protocol):
         if not self._reader.drained or self._transport is None or self._transport.is_closing():
             self._lose("the server replied before it was asked, or is gone")
             return
+        if self._feed.is_stale(parcel):
+            self._expect_within(self._limits.command)
+            self._asking = self._loop.create_task(self._send_reaffirmed(parcel))
+        else:
+            self._send_wired(parcel)
+
+    async def _send_reaffirmed(self, parcel: Parcel) -> None:
+        """The server was slow: ask whether the letter may still leave, while it waits for the body."""
+        try:
+            await self._feed.reaffirm(parcel)
+            if self._current is parcel and not self._over:
+                self._send_wired(parcel)
+        except Exception as exc:  # noqa: BLE001 - as in data_received
+            self._crash(exc)
+
+    def _send_wired(self, parcel: Parcel) -> None:
         if not self._feed.wire(parcel):
             # DATA is open, and the only end of it that delivers nothing is to hang up.
             self._current = None

@@ -14,6 +14,8 @@ from collections import deque
 from collections.abc import Mapping
 from math import floor
 
+from sendonce.domain.engine.outcomes import Deferred
+
 PERMIT_LEASE = 10.0
 """Seconds for which a worker's share of the rate is its own in the store."""
 PERMIT_TRUST = 8.0
@@ -109,16 +111,45 @@ class Unpaced:
         self._hold_until = max(self._hold_until, until)
 
 
-class SendRate:
-    """How fast letters are really settled: the measured side of the claim's size."""
+class ProviderRest:
+    """A provider that says "not now" is left alone for a while, longer each time."""
 
-    def __init__(self, connections: int) -> None:
+    def __init__(self) -> None:
+        self._times = 0
+        self.reason = ""
+        self.until = 0.0
+
+    def extend(self, outcome: Deferred, now: float) -> float:
+        """It said so again: until when nothing leaves. What several connections hear at once counts once."""
+        if now >= self.until:
+            self._times = min(self._times + 1, 6)
+        asked = outcome.retry_after if outcome.retry_after is not None else 1.0
+        self.until = now + max(asked, min(0.25 * 2.0**self._times, 10.0))
+        self.reason = outcome.reason
+        return self.until
+
+    def end(self) -> None:
+        """It took a letter, or refused one for the letter's own sake."""
+        self._times = 0
+
+
+class ClaimSize:
+    """How many jobs make a group: by the rate that is permitted, and by the rate that is reached."""
+
+    def __init__(self, pacer: Pacer | Unpaced, connections: int, batch_size: int) -> None:
+        self._pacer = pacer
+        self._batch_size = batch_size
         # Before anything is known, a few letters a connection.
-        self.value = connections * 16.0
+        self._reached = connections * 16.0
 
     def observe(self, settled: int, seconds: float) -> None:
+        """So many letters were settled in so many seconds."""
         if settled and seconds > 0:
-            self.value += 0.3 * (settled / seconds - self.value)
+            self._reached += 0.3 * (settled / seconds - self._reached)
+
+    def now(self) -> int:
+        permitted = float(self._pacer.rate or 1e9)
+        return group_size(min(permitted, self._reached), self._batch_size)
 
 
 def group_size(rate: float, batch_size: int) -> int:

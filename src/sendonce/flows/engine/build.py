@@ -22,6 +22,10 @@ class ParcelBuilder:
         self._settings = settings
         self._letters: dict[str, CompiledLetter | BadInput] = {}
 
+    def known(self, jobs: tuple[ClaimedJob, ...]) -> bool:
+        """Whether all their letters are compiled already."""
+        return {job.mailout_id for job in jobs} <= self._letters.keys()
+
     def load(self, jobs: tuple[ClaimedJob, ...]) -> None:
         """Compile the letters of newly claimed jobs, and forget those that were claimed longest ago."""
         wanted = {job.mailout_id for job in jobs}

@@ -30,9 +30,10 @@ from sendonce.flows.engine.hold_sender import Holding
 from sendonce.flows.engine.keep_rate import RateKeeper
 from sendonce.flows.engine.keep_time import SeenClocks, TimeKeeper
 from sendonce.flows.engine.miss_workers import RollCall
+from sendonce.flows.engine.own_claims import OwnClaims
 from sendonce.flows.engine.repeat import repeat, shortages
 from sendonce.flows.engine.resolve_doubts import DoubtPolicy, DoubtResolver, Witness
-from sendonce.flows.engine.send import Sender
+from sendonce.flows.engine.send import Sender, SendOptions
 from sendonce.ports.engine import EngineStore, Graveyard, Journal, Meter, Transport
 
 log = logging.getLogger(__name__)
@@ -216,25 +217,19 @@ class Worker:
     # -- at work -------------------------------------------------------------------------------
 
     async def _work(self, journal: OwnJournal, until: Callable[[Worker], Awaitable[bool]] | None) -> int:
-        builder = ParcelBuilder(self._letter_of, self._messages)
         self._sender = Sender(
-            worker_id=self.id,
-            adoption=journal.count.adoption,
+            SendOptions(self._options.connections, self._options.batch_size, self._options.retry),
             ledger=self._store.ledger,
-            transport=self._transport,
+            claims=OwnClaims(self.id, journal.count.adoption),
             journal=journal,
+            letters=ParcelBuilder(self._letter_of, self._messages),
+            transport=self._transport,
             pacer=self._rates.pacer,
-            build=builder.build,
-            load=builder.load,
-            retry=self._options.retry,
-            meter=_Counting(self._meter, self._rates),
-            connections=self._options.connections,
-            batch_size=self._options.batch_size,
-            may_claim=self._may_claim,
+            gate=_Gate(self._rates, self._clock),
             holding=Holding(self._store.sender_holds, self._options.sender_key),
-            clock=self._clock,
+            meter=_Counting(self._meter, self._rates),
         )
-        self._sender.permits_until = self._rates.permits_until
+        self._sender.feed.permits_until = self._rates.permits_until
         sending = asyncio.create_task(self._sender.run())
         duties: list[asyncio.Task[None]] = [
             asyncio.create_task(repeat(PLAN_EVERY, self._plan)),
@@ -261,7 +256,7 @@ class Worker:
             for task in everything:
                 task.cancel()
             await asyncio.gather(*everything, return_exceptions=True)
-        return self._sender.settled
+        return self._sender.books.settled
 
     async def _watch(self, until: Callable[[Worker], Awaitable[bool]]) -> None:
         while True:
@@ -271,8 +266,8 @@ class Worker:
             await asyncio.sleep(0.1)
 
     async def _plan(self) -> None:
-        resting = self._sender is not None and self._sender.idle.is_set()
-        settled = self._sender.settled if self._sender is not None and resting else None
+        resting = self._sender is not None and self._sender.books.idle.is_set()
+        settled = self._sender.books.settled if self._sender is not None and resting else None
         if not await asyncio.to_thread(self._clock.may_start):
             return
         self._planning = await asyncio.to_thread(self._steward.run)
@@ -284,14 +279,14 @@ class Worker:
         if share is not None:
             assert self._sender is not None
             self._rates.pacer.resize(share, time.monotonic())
-            self._sender.permits_until = self._rates.permits_until
+            self._sender.feed.permits_until = self._rates.permits_until
 
     async def _show_life(self) -> None:
         await asyncio.to_thread(self._store.workers.see, self.id, self._pulse())
 
     def _pulse(self) -> Pulse:
         pulse = Pulse(round(self._rates.measured(), 2))
-        account, asked = self._rates.rest(), self._sender.rest() if self._sender else None
+        account, asked = self._rates.rest(), self._sender.feed.rest() if self._sender else None
         if account is not None:
             return pulse._replace(rests=account[0], rest_reason=account[1])
         if asked is not None:
@@ -315,14 +310,11 @@ class Worker:
 
     # -- questions -----------------------------------------------------------------------------
 
-    def _may_claim(self) -> bool:
-        return self._rates.may_send() and self._clock.may_claim()
-
     async def idle(self) -> bool:
         """Nothing is on its way, being planned or due; what ended is closed; no job comes due soon."""
-        if self._sender is None or not self._sender.idle.is_set() or self._planning:
+        if self._sender is None or not self._sender.books.idle.is_set() or self._planning:
             return False
-        if self._house_kept_at != self._sender.settled:
+        if self._house_kept_at != self._sender.books.settled:
             return False
         if await asyncio.to_thread(self._steward.has_due):
             return False
@@ -374,6 +366,19 @@ def _in_thread(chore: Callable[[], None]) -> Callable[[], Awaitable[None]]:
         await done
 
     return run
+
+
+class _Gate:
+    """Claims are made while the account has room for letters and the clocks are right."""
+
+    def __init__(self, rates: RateKeeper, clock: TimeKeeper) -> None:
+        self._rates = rates
+        self._clock = clock
+        self.claim_not_after = clock.claim_not_after
+        self.note = clock.note
+
+    def may_claim(self) -> bool:
+        return self._rates.may_send() and self._clock.may_claim()
 
 
 class _Counting:
