@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sendonce.adapters.sources.state_columns import StateRules
 from sendonce.adapters.sources.subscribers_csv import read_subscribers
 from sendonce.domain.people.suppressions import SuppressionReason
-from sendonce.domain.people.told_states import ColumnKind, Told, kind_of, read_word
+from sendonce.domain.people.told_states import ColumnKind, StateRules, Told, kind_of, read_word
 from sendonce.errors import BadInput, Refused
 
 R = SuppressionReason

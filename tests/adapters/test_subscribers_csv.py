@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sendonce.adapters.csv_cells import harmless, unguarded
-from sendonce.adapters.sources.state_columns import StateRules
+from sendonce.adapters.files.csv_cells import harmless, unguarded
 from sendonce.adapters.sources.subscribers_csv import read_subscribers
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.people.people_columns import (
@@ -26,7 +25,7 @@ from sendonce.domain.people.people_columns import (
 from sendonce.domain.people.subscribers import BadRow
 from sendonce.domain.people.suppression_keys import suppression_key
 from sendonce.domain.people.suppressions import SuppressionReason
-from sendonce.domain.people.told_states import Told
+from sendonce.domain.people.told_states import StateRules, Told
 from sendonce.errors import BadInput
 
 R = SuppressionReason

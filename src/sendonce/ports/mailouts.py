@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
 from sendonce.domain.engine.letters import Letter
+from sendonce.domain.engine.reports import RecipientOutcome
 from sendonce.domain.mailouts.mailouts import (
     FetchedLetter,
     Mailout,
@@ -15,6 +16,7 @@ from sendonce.domain.mailouts.mailouts import (
     PageEvent,
     PlanProgress,
 )
+from sendonce.domain.mailouts.page_calls import PageNews, PagePress, PageSight
 from sendonce.ports.people import PeopleStore
 
 
@@ -141,6 +143,18 @@ class Assets(Protocol):
     def get(self, sha256: str) -> tuple[str, bytes] | None: ...
 
 
+class Reports(Protocol):
+    """The report files of this machine: one for each mailout, with a line for each recipient."""
+
+    def has(self, mailout_id: str) -> bool:
+        """Raises BadInput where nobody can tell."""
+
+    def place_of(self, mailout_id: str) -> str: ...
+
+    def put(self, mailout_id: str, recipients: Iterable[RecipientOutcome]) -> None:
+        """Whole or not at all, in place of an earlier one. Raises BadInput where it cannot be written."""
+
+
 class LetterSource(Protocol):
     """Where letters are written: a page of Notion."""
 
@@ -155,6 +169,32 @@ class LetterSource(Protocol):
 
         Raises like ``fetch``.
         """
+
+
+class PageInbox(Protocol):
+    """What the host of pages posts to us: signed news of pages, and presses of their buttons."""
+
+    @property
+    def has_token(self) -> bool:
+        """Whether there is a token by which news are signed."""
+
+    def is_signed(self, body: bytes, signature: str | None) -> bool: ...
+
+    def keep_handshake(self, body: bytes) -> bool:
+        """Keep the token in this body if the owner waits for it; False for anything else."""
+
+    def read(self, body: bytes) -> PageNews:
+        """The news in a signed body. Raises BadInput."""
+
+    def look(self, news: PageNews) -> PageSight | None:
+        """The page as it is now; None if it is gone, or not among the letters. Raises Unavailable."""
+
+    def is_press(self, fields: Mapping[str, Any]) -> bool: ...
+
+    def pressed(self, fields: Mapping[str, Any]) -> PagePress:
+        """The press in a body that ``is_press``. Raises BadInput."""
+
+    def close(self) -> None: ...
 
 
 class MailoutStore(PeopleStore, Protocol):

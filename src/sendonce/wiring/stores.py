@@ -27,6 +27,13 @@ def open_store(settings: Settings, *, make: bool = True) -> SqlStore:
     return open_store(settings.database_url, settings.soft_bounce_limit, settings.database_schema or None)
 
 
+def open_store_at(url: str) -> Store:
+    """The database of another environment than this one, such as a demonstration's."""
+    from sendonce.adapters.stores.sql import open_store
+
+    return open_store(url)
+
+
 def sqlite_file(settings: Settings) -> Path | None:
     if not settings.database_url.startswith("sqlite"):
         return None

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from sendonce.adapters.sources.csv_records import Block
 from sendonce.domain.people.told_states import (
     ColumnKind,
+    StateRules,
     Told,
     folded,
     gravest,
     kinds_of,
     names_people_to_spare,
     names_places,
-    read_value,
     settled_kind,
 )
 from sendonce.errors import BadInput, Refused
@@ -28,23 +28,6 @@ _MOST_VALUES = 1_000
 _MOST_SHOWN = 8
 
 _MAYBE = (ColumnKind.MAYBE_STATE, ColumnKind.MAYBE_OPTED_IN, ColumnKind.MAYBE_REGION)
-
-
-@dataclass(frozen=True, slots=True)
-class StateRules:
-    """What the importing person says about the states in a file.
-
-    ``values`` is what a value means, in lower case. ``everybody`` is what the file as a whole says.
-    """
-
-    columns: tuple[str, ...] = ()
-    values: Mapping[str, Told] = field(default_factory=dict)
-    ignored: tuple[str, ...] = ()
-    everybody: Told | None = None
-
-    def read(self, kind: ColumnKind, value: str) -> Told | None:
-        chosen = self.values.get(value.strip().casefold())
-        return chosen if chosen is not None else read_value(kind, value)
 
 
 @dataclass(slots=True)

@@ -14,9 +14,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, NamedTuple, TextIO
 
-from sendonce.adapters.csv_cells import unguarded
+from sendonce.adapters.files.csv_cells import unguarded
 from sendonce.adapters.sources.csv_records import MAX_LINE, Block, CsvRecords, TooLong
-from sendonce.adapters.sources.state_columns import StateColumns, StateRules
+from sendonce.adapters.sources.state_columns import StateColumns
 from sendonce.adapters.sources.text_encoding import open_text
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.people.people_columns import (
@@ -27,7 +27,7 @@ from sendonce.domain.people.people_columns import (
     plain_addresses,
 )
 from sendonce.domain.people.subscribers import CONSENT, EXPORTED, REJECTED, BadRow, attribute_of
-from sendonce.domain.people.told_states import REASONS, Told, folded
+from sendonce.domain.people.told_states import REASONS, StateRules, Told, folded
 from sendonce.errors import BadInput
 
 # Titles as exports write them, GetResponse's among them, in letters and digits only: «E-mail адрес» is

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from sendonce.adapters.csv_cells import unguarded
+from sendonce.adapters.files.csv_cells import unguarded
 from sendonce.adapters.sources.csv_records import CsvRecords
 from sendonce.adapters.sources.subscribers_csv import EMAIL_TITLES, read_heading, with_title
 from sendonce.adapters.sources.text_encoding import open_text

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
+from operator import attrgetter
 from typing import NamedTuple
 
 from sendonce.domain.engine.events import EventKind
@@ -49,3 +51,10 @@ class RecipientOutcome(NamedTuple):
 ERROR_STATES = (JobState.FAILED, JobState.DEAD, JobState.IN_DOUBT)
 TROUBLES = (EventKind.BOUNCE, EventKind.COMPLAINT, EventKind.REJECT)
 """Events that tell why a letter that was sent did no good."""
+
+COLUMNS = (
+    *("recipient", "outcome", "reason", "code", "message_id", "attempts"),
+    *("claimed_at", "settled_at", "delivered_at", "bounced_at", "complained_at"),
+)
+row_of: Callable[[RecipientOutcome], tuple[object, ...]] = attrgetter(*COLUMNS)
+"""A line of a report, as its titles (``COLUMNS``) name it."""

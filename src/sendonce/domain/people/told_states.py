@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 
 from sendonce.domain.people.suppressions import SuppressionReason
@@ -344,3 +345,20 @@ _NAME_OF_PEOPLE_TO_SPARE = re.compile(
 def names_people_to_spare(file_name: str) -> bool:
     """Whether a file is named like people who left or never joined: unsubscribed_members.csv."""
     return _NAME_OF_PEOPLE_TO_SPARE.search(file_name) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class StateRules:
+    """What the importing person says about the states in a file.
+
+    ``values`` is what a value means, in lower case. ``everybody`` is what the file as a whole says.
+    """
+
+    columns: tuple[str, ...] = ()
+    values: Mapping[str, Told] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+    everybody: Told | None = None
+
+    def read(self, kind: ColumnKind, value: str) -> Told | None:
+        chosen = self.values.get(value.strip().casefold())
+        return chosen if chosen is not None else read_value(kind, value)

@@ -44,15 +44,9 @@ def opened_store(settings: Settings, *, make: bool = False) -> Iterator[Store]:
 
 def check_outputs(settings: Settings, *outputs: Path | None, source: Path | None = None) -> None:
     """Refuse to write over the database, over what is being read, or two files into one."""
-    from sendonce.adapters.reports_csv import refuse_to_overwrite
-    from sendonce.wiring.stores import sqlite_file
+    from sendonce.wiring.files import check_outputs
 
-    kept = [(source, "the file to read")] if source else []
-    database = sqlite_file(settings)
-    if database is not None:
-        names = [database.name + ending for ending in ("", "-wal", "-shm", "-journal")]
-        kept += [(database.with_name(name), "the database") for name in names]
-    refuse_to_overwrite(filter(None, outputs), kept)
+    check_outputs(settings, *outputs, source=source)
 
 
 def time_zone(settings: Settings) -> ZoneInfo:

@@ -247,9 +247,9 @@ class Demo:
     def _store(self) -> Any:
         from contextlib import closing
 
-        from sendonce.adapters.stores.sql import open_store
+        from sendonce.wiring.stores import open_store_at
 
-        return closing(open_store(self._environment["DATABASE_URL"]))
+        return closing(open_store_at(self._environment["DATABASE_URL"]))
 
     def _stats(self) -> dict[str, Any]:
         with urlopen(self._sandbox["control"] + "stats", timeout=5) as answer:  # noqa: S310 (loopback)

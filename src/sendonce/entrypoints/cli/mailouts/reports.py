@@ -9,6 +9,7 @@ import typer
 
 from sendonce.domain.engine.checks import count_of
 from sendonce.domain.engine.jobs import Books
+from sendonce.domain.engine.reports import COLUMNS, row_of
 from sendonce.domain.mailouts.status_words import status_words
 from sendonce.entrypoints.cli.context import check_outputs, find_mailout, opened_store, ready_settings
 from sendonce.entrypoints.cli.mailouts.progress import counting
@@ -53,12 +54,12 @@ def report(
 
 
 def _write(store: Store, mailout_id: str, path: Path, *, only_errors: bool, silent: bool) -> int:
-    from sendonce.adapters.reports_csv import CsvTable
-    from sendonce.flows.mailouts.report_mailout import COLUMNS, recipients, row_of
+    from sendonce.flows.mailouts.write_report import recipients
+    from sendonce.wiring.files import csv_table
 
     with (
         counting(f"Writing {path.name}", silent=silent) as tick,
-        CsvTable(path, COLUMNS, even_if_empty=True) as table,
+        csv_table(path, COLUMNS, even_if_empty=True) as table,
     ):
         for found in recipients(store.jobs, mailout_id, only_errors=only_errors):
             table.write(row_of(found))

@@ -29,17 +29,15 @@ def erase(
     json: JsonFlag = False,
 ) -> None:
     """Remove a person's data everywhere; a keyed hash stays, so that nobody writes to them again."""
-    from sendonce.flows.people.erase import erase as erase_person
-    from sendonce.wiring.reports import rewrite_reports_to
+    from sendonce.flows.mailouts.erase_person import erase_person
+    from sendonce.wiring.reports import report_files
 
     address = parse_address(email)
     if not yes:
         _confirm(address.text)
     settings = ready_settings(quiet=True)
     with opened_store(settings) as store:
-        erasure = erase_person(store.people, address, getpass.getuser())
-        # Also when nothing changed: the database may have been seen to from another machine.
-        reports = rewrite_reports_to(settings, store, address)
+        erasure, reports = erase_person(store, report_files(settings), address, getpass.getuser())
     if json:
         print_json({"erased": erasure.changed, **as_dict(erasure), "reports": reports})
         return

@@ -23,7 +23,7 @@ from sendonce.domain.people.subscribers import (
     SubscriberStatus,
     attribute_title,
 )
-from sendonce.domain.people.told_states import Told
+from sendonce.domain.people.told_states import StateRules, Told
 from sendonce.entrypoints.cli.context import check_outputs, opened_store, ready_settings, time_zone
 from sendonce.entrypoints.cli.mailouts.progress import measuring
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say, say_error
@@ -77,11 +77,8 @@ def import_(
     json: JsonFlag = False,
 ) -> None:
     """Add people from a CSV file. An opt-out on record here is never undone, and one in the file is kept."""
-    from sendonce.adapters.reports_csv import CsvTable
-    from sendonce.adapters.sources.fingerprints import Fingerprints
-    from sendonce.adapters.sources.state_columns import StateRules
-    from sendonce.adapters.sources.subscribers_csv import read_subscribers
     from sendonce.flows.people.import_subscribers import import_subscribers
+    from sendonce.wiring.files import csv_table, seen_keys, subscribers_in
 
     settings = ready_settings(quiet=True)
     mapping = column_mapping(columns or [])
@@ -92,17 +89,17 @@ def import_(
     rejects = rejects or file.with_name(file.name + ".rejects.csv")
     if keep_rejects:
         check_outputs(settings, rejects, source=file)
-    table = CsvTable(rejects, REJECTED)
+    table = csv_table(rejects, REJECTED)
     size = file.stat().st_size if file.is_file() else None
     with (
         opened_store(settings, make=True) as store,
         measuring("Importing, bytes", size, silent=json) as progress,
         table,
     ):
-        chunks = read_subscribers(
+        chunks = subscribers_in(
             file,
             columns=mapping,
-            encoding=encoding or None,
+            encoding=encoding,
             states=states,
             progress=lambda done: progress(done, size),
             announce=lambda titles: setattr(table, "titles", (*REJECTED, *titles)),
@@ -111,7 +108,7 @@ def import_(
             store.subscribers,
             DEFAULT_TENANT,
             chunks,
-            Fingerprints(),
+            seen_keys(),
             reject=lambda bad: table.write((bad.line, bad.reason, *bad.cells)) if keep_rejects else None,
             source=f"import of {file.name}",
             dry_run=dry_run,
@@ -195,7 +192,7 @@ def export(
     json: JsonFlag = False,
 ) -> None:
     """Write subscribers as CSV that is safe to open in a spreadsheet; with --json one object a line."""
-    from sendonce.adapters.reports_csv import CsvTable
+    from sendonce.wiring.files import csv_table
 
     if json and output:
         raise BadInput("--json writes to stdout: leave out -o, or redirect it.")
@@ -210,7 +207,7 @@ def export(
         extra = store.subscribers.attribute_names(DEFAULT_TENANT)
         own = (*EXPORTED, CONSENT)
         titles = (*own, *map(attribute_title, extra))
-        with CsvTable(output, titles, even_if_empty=True) as table:
+        with csv_table(output, titles, even_if_empty=True) as table:
             for person in people:
                 cells = (getattr(person, column) for column in own)
                 table.write((*cells, *(person.attributes.get(name) for name in extra)))

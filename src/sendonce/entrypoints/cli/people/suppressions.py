@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -102,10 +101,10 @@ def import_(
     json: JsonFlag = False,
 ) -> None:
     """Suppress every address of a file. Reasons that it gives are kept."""
-    from sendonce.adapters.sources.suppressions_csv import read_suppressions
     from sendonce.flows.people.import_suppressions import import_suppressions
+    from sendonce.wiring.files import opt_outs_in
 
-    found = read_suppressions(file, columns=column_mapping(columns or []), encoding=encoding or None)
+    found = opt_outs_in(file, column_mapping(columns or []), encoding)
     with opened_store(ready_settings(), make=True) as store:
         report = import_suppressions(store.suppressions, _scope(everybody), found)
     bad = report.bad
@@ -129,18 +128,17 @@ def import_(
 @group.command()
 def export(json: JsonFlag = False) -> None:
     """Write all suppressions to stdout as CSV. Erased people have no address any more and are left out."""
-    from sendonce.adapters.csv_cells import harmless, spreadsheet_writer
+    from sendonce.wiring.files import csv_table
 
     with opened_store(ready_settings()) as store:
         if json:
             print_json([as_dict(item) for item in _everything(store)])
             return
-        writer = spreadsheet_writer(sys.stdout)
-        writer.writerow(EXPORTED)
-        for item in _everything(store):
-            if item.address:
-                row = (item.address, item.scope, item.reason, item.note, item.created_at.isoformat())
-                writer.writerow([harmless(str(cell or "")) for cell in row])
+        with csv_table(None, EXPORTED, even_if_empty=True) as table:
+            for item in _everything(store):
+                if item.address:
+                    since = item.created_at.isoformat()
+                    table.write((item.address, item.scope, item.reason, item.note, since))
 
 
 def _everything(store: Store) -> Iterator[Suppression]:

@@ -1,20 +1,20 @@
-"""Report a mailout: every recipient and what became of the letter, page by page."""
+"""Write the report of a mailout: every recipient and what became of the letter, page by page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from operator import attrgetter
+from collections.abc import Iterator
 
 from sendonce.domain.engine.reports import RecipientOutcome
 from sendonce.ports.engine import Jobs
+from sendonce.ports.mailouts import MailoutStore, Reports
 
 PAGE = 5_000
 
-COLUMNS = (
-    *("recipient", "outcome", "reason", "code", "message_id", "attempts"),
-    *("claimed_at", "settled_at", "delivered_at", "bounced_at", "complained_at"),
-)
-row_of: Callable[[RecipientOutcome], tuple[object, ...]] = attrgetter(*COLUMNS)
+
+def write_report(store: MailoutStore, reports: Reports, mailout_id: str) -> str:
+    """Where it is. Raises BadInput where it cannot be written."""
+    reports.put(mailout_id, recipients(store.jobs, mailout_id))
+    return reports.place_of(mailout_id)
 
 
 def recipients(jobs: Jobs, mailout_id: str, *, only_errors: bool = False) -> Iterator[RecipientOutcome]:

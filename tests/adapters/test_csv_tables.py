@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sendonce.adapters.reports_csv import CsvTable
+from sendonce.adapters.files.csv_tables import CsvTable
 from sendonce.errors import BadInput
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
-from sendonce.adapters.csv_cells import harmless, spreadsheet_writer
+from sendonce.adapters.files.csv_cells import harmless, spreadsheet_writer
 from sendonce.errors import BadInput
 
 
