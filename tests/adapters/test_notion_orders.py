@@ -28,13 +28,13 @@ from sendonce.adapters.sources.notion import NotionLetters
 from sendonce.domain.engine.letters import MessageSettings
 from sendonce.domain.mailouts.mailouts import Mailout
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
-from sendonce.entrypoints.http import notion as notion_endpoint
 from sendonce.entrypoints.http import service
 from sendonce.errors import Unavailable
 from sendonce.flows.mailouts.prepare_mailouts import Preparer
 from sendonce.flows.mailouts.preview_mailout import preview_mailout
 from sendonce.flows.mailouts.start_mailout import page_mailout
 from sendonce.settings import Settings, load_settings
+from sendonce.wiring import notion_inbox
 from sendonce.wiring.notion import letter_sources, make_notion_chores
 from tests.adapters.http_stage import BEARER, SECRET, HttpStage, serving, token_of
 from tests.adapters.notion_stage import SEEDS, NotionStage, paragraph
@@ -143,7 +143,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NotionStage]:
 
 @pytest.fixture
 def desk(stage: NotionStage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    monkeypatch.setattr(notion_endpoint, "QUICK", Policy(rate=1000, burst=1000, tries=1, patience=0.5))
+    monkeypatch.setattr(notion_inbox, "QUICK", Policy(rate=1000, burst=1000, tries=1, patience=0.5))
     monkeypatch.setattr("sendonce.wiring.notion.notion_client", lambda _settings: stage.client)
     token = stage.sandbox.post("notion/webhook", {"url": "http://127.0.0.1:9/"})["verification_token"]
     environment = {
@@ -439,7 +439,7 @@ def test_a_refused_start_is_on_the_page(desk: Desk) -> None:
 
 def test_a_notion_that_hangs_holds_nobody_else(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """Signed events wait for Notion in threads of their own: readers and the proxy get answers meanwhile."""
-    monkeypatch.setattr(notion_endpoint, "QUICK", Policy(rate=1000, burst=1000, tries=1, patience=1.5))
+    monkeypatch.setattr(notion_inbox, "QUICK", Policy(rate=1000, burst=1000, tries=1, patience=1.5))
     desk.edit(status=READY)
     job = desk.store.jobs.list(mailout_id=desk.http.stage.running())[0]
     link = f"/unsubscribe?token={token_of(job)}"
@@ -468,7 +468,7 @@ def test_what_finds_too_many_waiting_for_notion_is_turned_away(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At once: Notion comes again, and nobody piles up."""
-    monkeypatch.setattr(notion_endpoint, "QUICK", Policy(rate=1000, burst=1000, tries=1, patience=3.0))
+    monkeypatch.setattr(notion_inbox, "QUICK", Policy(rate=1000, burst=1000, tries=1, patience=3.0))
     monkeypatch.setattr(service, "_MOST_WAITING", 2)
     desk.edit(status=READY)
     desk.notion.sandbox.post("notion/faults", {"slow": [20_000, 20_000]})

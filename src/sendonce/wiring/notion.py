@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sendonce.adapters.notion.client import NotionClient
     from sendonce.adapters.notion.names import TableNames
     from sendonce.adapters.notion.pace import Policy
+    from sendonce.adapters.notion.setup import SetupReport
     from sendonce.adapters.sources.notion import NotionLetters
     from sendonce.flows.engine.work import Chore
     from sendonce.ports.mailouts import LetterSource
@@ -36,6 +37,23 @@ def notion_names(settings: Settings) -> tuple[TableNames, TableNames]:
     from sendonce.adapters.notion.names import own_names
 
     return own_names(json.loads(settings.notion_names or "{}"))
+
+
+def set_up_notion(settings: Settings, page: str, language: str, *, change: bool) -> SetupReport:
+    """Make the tables of letters and of errors under a page, or check those that are there."""
+    from sendonce.adapters.notion.setup import SetupWish, set_up
+
+    letters, errors = notion_names(settings)
+    wish = SetupWish(
+        parent=page,
+        letters_id=settings.notion_letters_id,
+        errors_id=settings.notion_errors_id,
+        language=language,
+        change=change,
+        letters=letters,
+        errors=errors,
+    )
+    return set_up(notion_client(settings), wish)
 
 
 def notion_letters(settings: Settings, store: Store, client: NotionClient) -> NotionLetters:

@@ -29,6 +29,7 @@ from sendonce.errors import SendonceError
 from sendonce.ports.engine import ReadableMeter
 from sendonce.ports.store import Store
 from sendonce.settings import Settings
+from sendonce.wiring.notion_inbox import notion_inbox
 
 log = logging.getLogger(__name__)
 
@@ -81,10 +82,12 @@ def _routes(service: Service) -> list[Route]:
     links = LinkReader(service)
     leave = UnsubscribeEndpoints(service, links)
     letter = LetterPageEndpoint(service, links)
-    mailouts = MailoutEndpoints(service)
+    inbox = notion_inbox(service.settings)
+    service.at_close.append(inbox.close)
+    mailouts = MailoutEndpoints(service, inbox)
     operations = OperationEndpoints(service)
     pictures = PictureEndpoint(service)
-    notion = NotionWebhookEndpoint(service)
+    notion = NotionWebhookEndpoint(service, inbox)
     return [
         Route("/ses-events", events.post, methods=["POST"]),
         Route("/unsubscribe", leave.leave, methods=["GET", "POST"]),

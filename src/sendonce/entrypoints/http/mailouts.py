@@ -9,9 +9,6 @@ from typing import Any, NamedTuple
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sendonce.adapters.notion.pages import letter_of
-from sendonce.adapters.notion.webhooks import is_button_press, read_button_press
-from sendonce.domain.mailouts.mailouts import PageEvent
 from sendonce.entrypoints.http.access import bearer_tokens, is_among
 from sendonce.entrypoints.http.answers import json_answer
 from sendonce.entrypoints.http.bodies import read_body, read_object, read_short_body
@@ -28,8 +25,8 @@ from sendonce.flows.mailouts.start_mailout import (
     start_mailout,
     try_unread_page,
 )
+from sendonce.ports.mailouts import PageInbox
 from sendonce.wiring.messages import message_settings
-from sendonce.wiring.notion import notion_names
 from sendonce.wiring.transports import sender_key
 
 _LONGEST_ID = 100
@@ -39,12 +36,13 @@ _TOKEN = re.compile(rb'"auth_token"\s{0,20}:\s{0,20}"([^"\\]{1,512})"')
 
 
 class MailoutEndpoints:
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, inbox: PageInbox) -> None:
         self._service = service
+        self._inbox = inbox
 
     async def start(self, request: Request) -> Response:
         fields = await self._authorized_fields(request)
-        if is_button_press(fields):
+        if self._inbox.is_press(fields):
             return await self._service.in_thread(self._press, fields)
         wish = _wish(fields)
         if wish.dry_run:
@@ -56,13 +54,11 @@ class MailoutEndpoints:
 
     def _press(self, fields: dict[str, Any]) -> Response:
         """A button in Notion. It gets 200 and the state: Notion pauses a button that meets an error."""
-        press = read_button_press(fields)
+        press = self._inbox.pressed(fields)
         service, settings = self._service, self._service.settings
         if not settings.notion_token:
             raise NotFound("Pages of Notion cannot be read here: set NOTION_TOKEN.")
-        shown = letter_of(press.page, notion_names(settings)[0])
-        event = PageEvent(press.event_id) if press.event_id else None
-        wish = PageWish("notion", press.page_id, event, shown.is_test)
+        wish = PageWish("notion", press.page_id, press.event, press.is_test)
         letters = partial(message_settings, settings, self._service.store)
         done = obey_page(service.store, letters, service.tenant_id, settings.test_emails, wish)
         if done.started:

@@ -19,8 +19,7 @@ from sendonce.entrypoints.cli.context import opened_store, ready_settings
 from sendonce.flows.engine.repeat import repeat
 
 if TYPE_CHECKING:
-    from sendonce.adapters.wire_journal import StateDirectory
-    from sendonce.flows.engine.work import Chore
+    from sendonce.flows.engine.work import Chore, StateKeeper
     from sendonce.ports.store import Store
     from sendonce.settings import Settings
 
@@ -44,7 +43,7 @@ def scheduler() -> None:
 class Housekeeper:
     """Does its rounds until SIGTERM, SIGINT or SIGHUP."""
 
-    def __init__(self, settings: Settings, store: Store, state: StateDirectory) -> None:
+    def __init__(self, settings: Settings, store: Store, state: StateKeeper) -> None:
         from sendonce.flows.engine.keep_time import TimeKeeper
         from sendonce.flows.engine.miss_workers import RollCall
         from sendonce.flows.mailouts.start_due import DueStarter

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from typing import Annotated
 
 import typer
 
 from sendonce.entrypoints.cli.context import ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, say
 from sendonce.errors import Refused, Unavailable
-
-if TYPE_CHECKING:
-    from sendonce.adapters.notion.handshake import HandshakeWindow
 
 group = typer.Typer(name="notion", help="The tables and the webhook in Notion.", no_args_is_help=True)
 
@@ -25,21 +23,9 @@ def setup(
     json: JsonFlag = False,
 ) -> None:
     """Create or check the tables of letters and of errors."""
-    from sendonce.adapters.notion.setup import SetupWish, set_up
-    from sendonce.wiring.notion import notion_client, notion_names
+    from sendonce.wiring.notion import set_up_notion
 
-    settings = ready_settings()
-    letters, errors = notion_names(settings)
-    wish = SetupWish(
-        parent=page,
-        letters_id=settings.notion_letters_id,
-        errors_id=settings.notion_errors_id,
-        language=language,
-        change=not check,
-        letters=letters,
-        errors=errors,
-    )
-    report = set_up(notion_client(settings), wish)
+    report = set_up_notion(ready_settings(), page, language, change=not check)
     if json:
         environment = report.environment()
         print_json({"tables": [as_dict(t) for t in report.tables], "environment": environment})
@@ -64,17 +50,17 @@ def await_webhook(
 
     'sendonce serve' must be running with the same STATE_DIR. The token is shown here and nowhere else.
     """
-    from sendonce.adapters.notion.handshake import HandshakeWindow
+    from sendonce.wiring.notion_inbox import handshake_window
 
     settings = ready_settings()
     if settings.notion_webhook_token:
         raise Refused("NOTION_WEBHOOK_TOKEN is set: take it out and restart 'sendonce serve' to get another.")
-    window = HandshakeWindow(settings.state_dir)
+    window = handshake_window(settings)
     window.open(minutes * 60)
     if not json:
         say(f"Waiting. In Notion add the webhook {settings.app_base_url}/webhooks/notion")
     try:
-        token = _wait_for_token(window, minutes * 60)
+        token = _wait_for_token(window.token, minutes * 60)
     finally:
         window.close()
     if json:
@@ -84,9 +70,9 @@ def await_webhook(
         say(f"NOTION_WEBHOOK_TOKEN={token}")
 
 
-def _wait_for_token(window: HandshakeWindow, seconds: float) -> str:
+def _wait_for_token(look: Callable[[], str | None], seconds: float) -> str:
     ends = time.monotonic() + seconds
-    while (token := window.token()) is None:
+    while (token := look()) is None:
         if time.monotonic() > ends:
             raise Unavailable("No token came. Can Notion reach the address, and is 'sendonce serve' running?")
         time.sleep(0.2)
