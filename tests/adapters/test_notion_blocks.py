@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sendonce.adapters.sources.notion_blocks import convert_blocks
+from sendonce.adapters.notion.blocks import convert_blocks
 from sendonce.domain.mailouts.blocks import (
     Button,
     Callout,

@@ -15,10 +15,10 @@ import trustme
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sendonce.adapters.notion.images import MOST_BYTES, ImageCopy, copy_image
+from sendonce.adapters.images.copies import MOST_BYTES, ImageCopy, copy_image
+from sendonce.adapters.images.recognition import recognise
 from sendonce.adapters.notion.pages import read_blocks
-from sendonce.adapters.notion.pictures import recognise
-from sendonce.adapters.notion.public_fetch import FetchRefused, FetchRules, fetch, is_public
+from sendonce.adapters.web.public_fetch import FetchRefused, FetchRules, fetch, is_public
 from sendonce.sandbox.notion.files import striped_png
 from tests.adapters.http_server import ScriptedServer, Step, answer, dripping
 from tests.adapters.notion_stage import NotionStage

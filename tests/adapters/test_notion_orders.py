@@ -21,10 +21,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from sendonce.adapters.notion.letters import NotionLetters
 from sendonce.adapters.notion.pace import Policy
 from sendonce.adapters.notion.reporter import NotionReporter
 from sendonce.adapters.notion.reports import NotionReports
-from sendonce.adapters.sources.notion import NotionLetters
 from sendonce.domain.engine.letters import MessageSettings
 from sendonce.domain.mailouts.mailouts import Mailout
 from sendonce.domain.people.subscribers import DEFAULT_TENANT

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sendonce.adapters.sources.notion_blocks import convert_blocks
+from sendonce.adapters.notion.blocks import convert_blocks
 from sendonce.domain.mailouts.blocks import Block, files
 from sendonce.domain.mailouts.rendering import Hosted, render
 from sendonce.domain.mailouts.rendering.hosting import Hosting

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sendonce.adapters.sources.notion_blocks import convert_blocks
+from sendonce.adapters.notion.blocks import convert_blocks
 from sendonce.domain.mailouts.blocks import Block
 
 SAMPLE_SUBJECT = "Майские новости пекарни «Колос»"

@@ -61,7 +61,7 @@ WHY = {
 
 def built_letters() -> list[str]:
     """HTML as recipients get it, footer and preheader included: the sample, and each block by itself."""
-    from sendonce.adapters.sources.notion_blocks import convert_blocks
+    from sendonce.adapters.notion.blocks import convert_blocks
 
     trees = [sample_blocks(), *(convert_blocks(blocks).blocks for blocks in BLOCKS.values())]
     return [built_html(render(tree, title=SAMPLE_SUBJECT, hosted=copies(tree)).html) for tree in trees]

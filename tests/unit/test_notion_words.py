@@ -11,8 +11,9 @@ import pytest
 
 from sendonce.adapters.doctor.ses import SesIdentityProbe, _production, _sending
 from sendonce.adapters.doctor.ses_reader import Answer as Answered
+from sendonce.adapters.images.copies import copy_image
 from sendonce.adapters.notion.answers import refusal
-from sendonce.adapters.notion.images import copy_image
+from sendonce.adapters.notion.blocks import _SKIPPED, convert_blocks
 from sendonce.adapters.notion.names import LETTERS
 from sendonce.adapters.notion.tables import ColumnFound, Table, status_option
 from sendonce.adapters.notion.values import PageTime
@@ -25,7 +26,6 @@ from sendonce.adapters.notion.words import (
     translated,
     translated_warning,
 )
-from sendonce.adapters.sources.notion_blocks import _SKIPPED, convert_blocks
 from sendonce.adapters.stores.memory import MemoryStore
 from sendonce.domain.engine.checks import Check
 from sendonce.domain.engine.letters import Letter, MessageSettings, language_of

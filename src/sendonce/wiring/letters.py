@@ -17,8 +17,8 @@ from sendonce.wiring.notion import notion_client, notion_names
 
 def letter_in_file(settings: Settings, file: Path) -> WrittenLetter:
     """Markdown or HTML, by the file's name. Raises Unsendable for a letter that could never be sent."""
+    from sendonce.adapters.images.local_images import local_pictures
     from sendonce.adapters.sources.html import html_draft
-    from sendonce.adapters.sources.local_pictures import local_pictures
     from sendonce.adapters.sources.markdown import markdown_draft
 
     text = _read_text(file)

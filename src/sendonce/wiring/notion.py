@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sendonce.adapters.notion.client import NotionClient
+    from sendonce.adapters.notion.letters import NotionLetters
     from sendonce.adapters.notion.names import TableNames
     from sendonce.adapters.notion.pace import Policy
     from sendonce.adapters.notion.setup import SetupReport
-    from sendonce.adapters.sources.notion import NotionLetters
     from sendonce.flows.engine.work import Chore
     from sendonce.ports.mailouts import LetterSource
     from sendonce.ports.store import Store
@@ -58,7 +58,7 @@ def set_up_notion(settings: Settings, page: str, language: str, *, change: bool)
 
 def notion_letters(settings: Settings, store: Store, client: NotionClient) -> NotionLetters:
     """The letters that are written in Notion."""
-    from sendonce.adapters.sources.notion import NotionLetters
+    from sendonce.adapters.notion.letters import NotionLetters
 
     table, names = settings.notion_letters_id, notion_names(settings)[0]
     zone = time_zone(settings)

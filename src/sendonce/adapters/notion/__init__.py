@@ -1,11 +1,9 @@
 """Notion: letters are read from it, and what becomes of them is told there.
 
-    deadlines     sockets with one deadline for everything
     wire          one HTTP exchange, bounded in time and size
     pace          how often Notion may be asked
     client        the verbs of the API, with our own policy of retries
     answers       what Notion says when it says no, in the words of ``sendonce.errors``
-    ids           the ways in which people write the id of a page
     names         what the columns of our two tables are called
     values        property values, both ways
     tables        databases, data sources and their columns
@@ -17,9 +15,10 @@
     setup         makes or checks the two tables
     webhooks      what Notion posts to us: events and presses of a button
     handshake     the token of a new webhook, and when the webhook was last heard
-    public_fetch  GET from addresses that strangers name
-    pictures      what an image is, by its first bytes
-    images        copies the pictures of a letter
+    inbox         the same, read into what pages ask for
+    letters       a page as a letter, with copies of its images
+    blocks        Notion's blocks as ours
+    text          the words in them
 
 The API version is 2026-03-11: since 2025-09-03 a database is a container of data sources, and rows belong
 to a data source.

@@ -25,9 +25,9 @@ from sendonce.adapters.notion.answers import (
     read_object,
     refusal,
 )
-from sendonce.adapters.notion.deadlines import Deadline
 from sendonce.adapters.notion.pace import Pace, Policy
 from sendonce.adapters.notion.wire import Answer, NoAnswer, NotSent, Wire, parse_endpoint
+from sendonce.adapters.web.deadlines import Deadline
 from sendonce.errors import BadInput, SendonceError, Unavailable
 
 API_VERSION = "2026-03-11"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from sendonce.adapters.notion.deadlines import Deadline, TimedSocket, connect, in_time, look_up, secure
+from sendonce.adapters.web.deadlines import Deadline, TimedSocket, connect, in_time, look_up, secure
 from sendonce.errors import BadInput
 
 # 100 blocks, each of up to 100 pieces of 2,000 characters: a long page of a letter is far below this.

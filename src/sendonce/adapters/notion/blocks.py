@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sendonce.adapters.sources.notion_text import NotionText, listed, mapped, paint_of, plain_text, text_in
+from sendonce.adapters.notion.text import NotionText, listed, mapped, paint_of, plain_text, text_in
 from sendonce.domain.engine.letters import language_of
 from sendonce.domain.engine.templates import Template
 from sendonce.domain.mailouts.blocks import (

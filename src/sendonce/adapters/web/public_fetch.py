@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import quote, urljoin, urlsplit
 
-from sendonce.adapters.notion.deadlines import (
+from sendonce.adapters.web.deadlines import (
     Deadline,
     TimedSocket,
     TooLong,

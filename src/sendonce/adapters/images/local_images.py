@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from sendonce.adapters.notion.images import MOST_BYTES, ImageCopy, checked_image
+from sendonce.adapters.images.copies import MOST_BYTES, ImageCopy, checked_image
 from sendonce.domain.mailouts.assets import Asset
 from sendonce.domain.mailouts.blocks import Block, Image, files
 from sendonce.domain.mailouts.links import is_local

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from zoneinfo import ZoneInfo
 
+from sendonce.adapters.images.copies import copy_image
+from sendonce.adapters.notion.blocks import convert_blocks
 from sendonce.adapters.notion.client import NotionClient
-from sendonce.adapters.notion.images import copy_image
 from sendonce.adapters.notion.names import LETTERS, TableNames
 from sendonce.adapters.notion.pages import LetterPage, read_blocks, read_letter
-from sendonce.adapters.notion.public_fetch import LONGEST_FETCH
 from sendonce.adapters.notion.tables import Table, TableCache, status_option, with_fresh_columns
-from sendonce.adapters.sources.notion_blocks import convert_blocks
+from sendonce.adapters.web.public_fetch import LONGEST_FETCH
 from sendonce.domain.mailouts.blocks import Block, Draft, Image, files
 from sendonce.domain.mailouts.mailouts import FetchedLetter, MailoutStatus
 from sendonce.domain.mailouts.rendering import compose

@@ -7,8 +7,8 @@ import ssl
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from sendonce.adapters.notion.pictures import Picture, recognise
-from sendonce.adapters.notion.public_fetch import LONGEST_FETCH, FetchRefused, FetchRules, Resolve, fetch
+from sendonce.adapters.images.recognition import Picture, recognise
+from sendonce.adapters.web.public_fetch import LONGEST_FETCH, FetchRefused, FetchRules, Resolve, fetch
 from sendonce.domain.mailouts.assets import Asset
 
 # Mail clients load pictures over phone networks; and a small file can unpack to gigabytes of pixels.
