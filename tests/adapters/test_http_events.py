@@ -359,6 +359,32 @@ def test_a_failing_database_makes_sns_try_again(service: HttpStage) -> None:
     assert _post(service, message).json == {"verdict": "applied"}
 
 
+def test_concurrent_messages_share_commits_and_are_answered_after_them(
+    service: HttpStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While another writer holds the database nobody is answered; then all are, by a few commits."""
+    service.stage.running(24)
+    jobs = service.stage.claim().claimed
+    assert _post(service, _signed(_event("Open"))).status == 200
+    groups: list[int] = []
+    together = service.store.events.record_all
+    monkeypatch.setattr(
+        service.store.events, "record_all", lambda events: groups.append(len(events)) or together(events)
+    )
+    with ThreadPoolExecutor(len(jobs)) as carriers:
+        with service.store.database.writing():
+            messages = [_signed(_event("Send", job.id, send={})) for job in jobs]
+            posts = [carriers.submit(_post, service, message) for message in messages]
+            until(lambda: groups, 10, "the first group waits for the database")
+            assert not any(post.done() for post in posts)
+            assert service.stage.state(jobs[0]) == JobState.SENDING
+        answers = [post.result() for post in posts]
+    assert {(answer.status, answer.json["verdict"]) for answer in answers} == {(200, "applied")}
+    assert {service.stage.state(job) for job in jobs} == {JobState.SENT}
+    assert sum(groups) == len(jobs)
+    assert len(groups) < len(jobs) / 2
+
+
 def test_messages_that_are_not_from_our_topic_are_refused(
     service: HttpStage, caplog: pytest.LogCaptureFixture
 ) -> None:

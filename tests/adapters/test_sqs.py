@@ -6,8 +6,9 @@ import asyncio
 import base64
 import json
 import logging
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ from cryptography.x509.oid import NameOID
 from sendonce.adapters.aws.credentials import Credentials, StaticCredentials
 from sendonce.adapters.doctor.queue import QueueProbe
 from sendonce.adapters.events.sns import SnsMessage, SnsVerifier
-from sendonce.adapters.events.sqs import SnsEnvelopes, SqsQueue, SqsSettings
+from sendonce.adapters.events.sns_envelopes import SnsEnvelopes
+from sendonce.adapters.events.sqs import SqsQueue, SqsSettings
 from sendonce.adapters.metrics import Metrics, NullMetrics
 from sendonce.adapters.stores.memory import MemoryStore
 from sendonce.domain.engine.checks import Verdict
@@ -32,12 +34,14 @@ from sendonce.domain.engine.jobs import JobState
 from sendonce.errors import BadInput, Unavailable
 from sendonce.flows.engine.listen import Listener
 from sendonce.flows.engine.pull_events import EventPuller
+from sendonce.flows.engine.take_events import EventIntake
 from sendonce.ports.engine import Events
 from sendonce.settings import load_settings
 from sendonce.wiring.events import make_event_puller
 from tests.adapters.doctor_stage import ask
 from tests.adapters.sqs_server import ACCESS_KEY, SECRET_KEY, SqsServer
 from tests.conformance.stage import Stage
+from tests.crash.world import until
 
 TOPIC = "arn:aws:sns:eu-central-1:123456789012:ses-events"
 CERTIFICATE = f"https://sns.eu-central-1.amazonaws.com/SimpleNotificationService-{'0af9' * 8}.pem"
@@ -97,10 +101,13 @@ class Desk:
         self.job = self.stage.claim_one()
         self.confirmed: list[SnsMessage] = []
         self.queue = queue_of(sqs)
-        verifier = SnsVerifier(frozenset({TOPIC}), certificate)
-        reader = SnsEnvelopes(verifier, self.confirmed.append)
+        self.puller = self.puller_of([self.queue], certificate, events or self.store.events)
+
+    def puller_of(self, receivers: Sequence[SqsQueue], certificate: Path, events: Events) -> EventPuller:
+        reader = SnsEnvelopes(SnsVerifier(frozenset({TOPIC}), certificate), self.confirmed.append)
         listener = Listener(self.store.event_route, {TOPIC}, durable=True)
-        self.puller = EventPuller(self.queue, reader, events or self.store.events, listener, NullMetrics())
+        intake = EventIntake(events, listener, NullMetrics(), asyncio.to_thread)
+        return EventPuller(receivers, reader, intake, listener)
 
     def pull(self) -> None:
         try:
@@ -157,10 +164,10 @@ class _Broken:
         self._behind = behind
         self.broken = True
 
-    def record(self, event: DeliveryEvent) -> EventVerdict:
+    def record_all(self, events: Sequence[DeliveryEvent]) -> Sequence[EventVerdict]:
         if self.broken:
             raise Unavailable("the database is away")
-        return self._behind().record(event)
+        return self._behind().record_all(events)
 
     def __getattr__(self, name: str) -> Any:
         raise NotImplementedError(name)
@@ -301,6 +308,66 @@ def test_a_queue_that_does_not_tell_its_counts_is_not_drained(sqs: SqsServer, de
     assert not desk.drained
 
 
+class _Slow:
+    """A database that commits nothing before it may."""
+
+    def __init__(self) -> None:
+        self.may_commit = threading.Event()
+        self.asked = threading.Event()
+        self.behind: Events | None = None
+
+    def record_all(self, events: Sequence[DeliveryEvent]) -> Sequence[EventVerdict]:
+        self.asked.set()
+        assert self.may_commit.wait(20)
+        assert self.behind is not None
+        return self.behind.record_all(events)
+
+    def __getattr__(self, name: str) -> Any:
+        raise NotImplementedError(name)
+
+
+def test_several_receivers_empty_a_full_queue_together(sqs: SqsServer, certificate: Path, desk: Desk) -> None:
+    """Each deletes what it received, once that is committed; the look at the queue comes last and once."""
+    sqs.put(*(signed(event(str(uuid4()))) for _ in range(64)), signed(event(desk.job.id)))
+    receivers = [queue_of(sqs) for _ in range(4)]
+    asyncio.run(desk.puller_of(receivers, certificate, desk.store.events).run_once())
+    for queue in receivers:
+        queue.close()
+    assert (desk.state, sqs.left, len(desk.store.events.all(limit=100))) == (JobState.SENT, 0, 65)
+    assert sqs.calls[-2:] == ["ReceiveMessage", "GetQueueAttributes"]
+    assert (sqs.calls.count("GetQueueAttributes"), desk.drained) == (1, True)
+
+
+def test_what_another_receiver_holds_keeps_the_queue_from_being_drained(
+    sqs: SqsServer, certificate: Path, desk: Desk
+) -> None:
+    """SQS counts only about: what is in our own hands must not pass for an empty queue, whatever it says."""
+    desk.store.event_route.subscribed(TOPIC)
+    nothing = dict.fromkeys(("", "NotVisible", "Delayed"), "0")
+    counts = {f"ApproximateNumberOfMessages{name}": count for name, count in nothing.items()}
+    sqs.refuse["GetQueueAttributes"] = (200, {"Attributes": counts})
+    sqs.put(*(signed(event(str(uuid4()))) for _ in range(14)))
+    slow = _Slow()
+    slow.behind = desk.store.events
+    receivers = [queue_of(sqs) for _ in range(4)]
+    puller = desk.puller_of(receivers, certificate, slow)  # type: ignore[arg-type]
+
+    async def main() -> None:
+        pulling = asyncio.create_task(puller.run_once())
+        await asyncio.to_thread(slow.asked.wait, 20)
+        await asyncio.to_thread(until, lambda: sqs.calls.count("ReceiveMessage") == 4, 20, "all have asked")
+        assert not desk.drained
+        slow.may_commit.set()
+        await pulling
+
+    asyncio.run(main())
+    for queue in receivers:
+        queue.close()
+    assert (sqs.left, desk.drained) == (0, True)
+    looked, *_ = (n for n, call in enumerate(sqs.calls) if call == "GetQueueAttributes")
+    assert "DeleteMessageBatch" not in sqs.calls[looked:]
+
+
 def test_control_messages_are_seen_to(sqs: SqsServer, desk: Desk) -> None:
     """A subscription across accounts is confirmed by our own call, and the message goes."""
     sqs.put(signed("welcome", "SubscriptionConfirmation"), signed("bye", "UnsubscribeConfirmation"))
@@ -349,10 +416,7 @@ def test_a_delete_that_fails_is_logged_and_harmless(
 def test_a_cancelled_puller_leaves_no_thread_that_waits(sqs: SqsServer, certificate: Path) -> None:
     """A worker that stops must not wait for the twenty seconds of a long poll."""
     desk = Desk(sqs, certificate)
-    verifier = SnsVerifier(frozenset({TOPIC}), certificate)
-    reader = SnsEnvelopes(verifier, desk.confirmed.append)
-    listener = Listener(desk.store.event_route, {TOPIC}, durable=True)
-    puller = EventPuller(queue_of(sqs, wait=20), reader, desk.store.events, listener, NullMetrics())
+    puller = desk.puller_of([queue_of(sqs, wait=20)], certificate, desk.store.events)
 
     async def main() -> None:
         task = asyncio.create_task(puller.run_once())

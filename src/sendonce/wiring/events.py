@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from sendonce.errors import BadInput, Unavailable
@@ -10,10 +11,14 @@ from sendonce.wiring.transports import aws_credentials
 
 if TYPE_CHECKING:
     from sendonce.adapters.events.sns import SnsMessage, SnsVerifier
+    from sendonce.adapters.events.sns_envelopes import SnsEnvelopes
     from sendonce.adapters.events.sqs import SqsQueue
     from sendonce.flows.engine.pull_events import EventPuller
     from sendonce.ports.engine import Meter
     from sendonce.ports.store import Store
+
+# Connections to the queue. One is enough for a trickle; a flood of ten messages a call needs more.
+_RECEIVERS = 8
 
 
 def event_queue(settings: Settings) -> SqsQueue:
@@ -27,10 +32,19 @@ def make_event_puller(settings: Settings, store: Store, meter: Meter) -> EventPu
     """None where no queue is set: then events come by POST /ses-events."""
     if not settings.ses_events_queue_url:
         return None
-    from sendonce.adapters.events.sns_subscriptions import confirm_subscription
-    from sendonce.adapters.events.sqs import SnsEnvelopes
     from sendonce.flows.engine.listen import Listener
     from sendonce.flows.engine.pull_events import EventPuller
+    from sendonce.flows.engine.take_events import EventIntake
+
+    receivers = [event_queue(settings) for _ in range(_RECEIVERS)]
+    listener = Listener(store.event_route, settings.sns_allowed_topic_arns, durable=True)
+    intake = EventIntake(store.events, listener, meter, asyncio.to_thread)
+    return EventPuller(receivers, sns_envelopes(settings, sns_verifier(settings)), intake, listener)
+
+
+def sns_envelopes(settings: Settings, verifier: SnsVerifier) -> SnsEnvelopes:
+    from sendonce.adapters.events.sns_envelopes import SnsEnvelopes
+    from sendonce.adapters.events.sns_subscriptions import confirm_subscription
 
     def confirm(message: SnsMessage) -> None:
         try:
@@ -39,9 +53,7 @@ def make_event_puller(settings: Settings, store: Store, meter: Meter) -> EventPu
         except BadInput as exc:  # keys that cannot be used: the message comes again once they are corrected
             raise Unavailable(str(exc)) from exc
 
-    envelopes = SnsEnvelopes(sns_verifier(settings), confirm)
-    listener = Listener(store.event_route, settings.sns_allowed_topic_arns, durable=True)
-    return EventPuller(event_queue(settings), envelopes, store.events, listener, meter)
+    return SnsEnvelopes(verifier, confirm)
 
 
 def sns_verifier(settings: Settings) -> SnsVerifier:

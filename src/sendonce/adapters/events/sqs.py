@@ -1,4 +1,4 @@
-"""The SQS queue that an SNS topic delivers to, and the reading of what lies in it.
+"""The SQS queue that an SNS topic delivers to.
 
 SQS speaks the AWS JSON 1.0 protocol: POST / with the operation in ``X-Amz-Target``. Everybody who may
 write to the queue could put anything there, so every message is checked as if it had come by HTTP.
@@ -22,10 +22,8 @@ from urllib.parse import urlsplit
 from sendonce.adapters.aws.credentials import CredentialSource
 from sendonce.adapters.aws.http1 import Endpoint
 from sendonce.adapters.aws.sigv4 import sign
-from sendonce.adapters.events.ses_events import read_notification
-from sendonce.adapters.events.sns import SnsMessage, SnsRefused, SnsVerifier
-from sendonce.domain.engine.queued_messages import QueuedMessage, Told
-from sendonce.errors import BadInput, BadSetting, Refused, Unavailable
+from sendonce.domain.engine.queued_messages import QueuedMessage
+from sendonce.errors import BadInput, BadSetting, Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -73,9 +71,9 @@ class SqsQueue:
         self._in_use = threading.Lock()
         self._ended = threading.Event()
 
-    def receive(self) -> list[QueuedMessage]:
-        """Up to ten messages; waits for the first. Raises Unavailable."""
-        wait = self._settings.wait_seconds
+    def receive(self, *, patiently: bool = True) -> list[QueuedMessage]:
+        """Up to ten messages; ``patiently`` waits for the first. Raises Unavailable."""
+        wait = self._settings.wait_seconds if patiently else 0
         request = {"MaxNumberOfMessages": MOST_MESSAGES, "WaitTimeSeconds": wait}
         answer = self._call("ReceiveMessage", request, wait + _TIMEOUT_SECONDS)
         found = answer.get("Messages")
@@ -197,37 +195,3 @@ def _error(answer: dict[str, Any]) -> str:
     code = str(answer.get("__type", "")).rpartition("#")[2][:100]
     message = str(answer.get("message") or answer.get("Message") or "").partition("\n")[0][:300]
     return "".join(c if c.isprintable() else " " for c in f"{code} {message}")
-
-
-class SnsEnvelopes:
-    """Reads what SNS put into the queue: ports.EventReader of flows/engine/pull_events.
-
-    ``confirm`` answers a SubscriptionConfirmation, which comes where topic and queue are of two accounts.
-    """
-
-    def __init__(self, verifier: SnsVerifier, confirm: Callable[[SnsMessage], None]) -> None:
-        self._verifier = verifier
-        self._confirm = confirm
-
-    def read(self, message: QueuedMessage) -> Told:
-        try:
-            envelope = self._verifier.verify(message.body, {})
-        except SnsRefused as exc:
-            hint = (
-                " Is raw message delivery on? Turn it off on the subscription." if _raw(message.body) else ""
-            )
-            raise Refused(f"{exc}{hint}") from exc
-        topic = envelope.topic_arn
-        if envelope.type == "Notification":
-            return Told(topic, read_notification(envelope.message, envelope.message_id, topic))
-        if envelope.type == "SubscriptionConfirmation":
-            self._confirm(envelope)
-            log.info("SNS subscription confirmed", extra={"fields": {"topic": topic}})
-            return Told(topic)
-        log.warning("the SNS subscription was ended", extra={"fields": {"topic": topic}})
-        return Told(topic, ended=True)
-
-
-def _raw(body: bytes) -> bool:
-    """A message of raw delivery is the event itself, without an envelope and so without a signature."""
-    return b'"eventType"' in body[:200] or b'"notificationType"' in body[:200]

@@ -1,8 +1,9 @@
-"""A message that waits in a queue: it is ours to remove, by its receipt, once we have seen to it."""
+"""What a carrier brings: a message that waits in a queue, and what a genuine message says."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from sendonce.domain.engine.events import DeliveryEvent, UnreadableEvent
 
@@ -16,10 +17,17 @@ class QueuedMessage:
     body: bytes = field(repr=False)
 
 
+class Control(StrEnum):
+    """What a topic says about itself."""
+
+    CONFIRMED = "confirmed"  # it delivers to us
+    ENDED = "noted"  # it delivers no more
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a genuine message of a topic says. ``ended``: the topic delivers no more."""
+    """What a genuine message of a topic says: an event, or a word about the topic, or nothing of interest."""
 
     topic: str
     event: DeliveryEvent | UnreadableEvent | None = None
-    ended: bool = False
+    control: Control | None = None

@@ -14,21 +14,18 @@ from functools import partial
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sendonce.adapters.events.ses_events import read_notification
 from sendonce.adapters.events.sns import SnsMessage, SnsRefused
 from sendonce.adapters.events.sns_certificates import CERTIFICATE_SECONDS, CertificateUnknown
-from sendonce.adapters.events.sns_subscriptions import confirm_subscription
 from sendonce.domain.engine.event_route import ATTEND_EVERY
 from sendonce.entrypoints.http.access import Gate
 from sendonce.entrypoints.http.answers import error_answer, json_answer
 from sendonce.entrypoints.http.bodies import read_body
 from sendonce.entrypoints.http.service import Service
 from sendonce.entrypoints.http.slow_lane import SlowLane
-from sendonce.errors import BadInput, Unavailable
-from sendonce.flows.engine.record_event import record_told
+from sendonce.errors import Unavailable
 from sendonce.flows.engine.repeat import shortages
-from sendonce.wiring.events import sns_verifier
-from sendonce.wiring.transports import aws_credentials
+from sendonce.flows.engine.take_events import EventIntake
+from sendonce.wiring.events import sns_envelopes, sns_verifier
 
 log = logging.getLogger(__name__)
 
@@ -56,10 +53,16 @@ async def _learnt(unknown: CertificateUnknown) -> None:
         await asyncio.wait_for(learning, CERTIFICATE_SECONDS)
 
 
+# Up to this length a message is read in the loop: handing it to a thread and back takes longer.
+_SHORT = 16 * 1024
+
+
 class SesEventEndpoint:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._verifier = sns_verifier(service.settings)
+        self._envelopes = sns_envelopes(service.settings, self._verifier)
+        self._intake = EventIntake(service.store.events, service.listener, service.metrics, service.in_writer)
         # Who knows a topic of ours and forges. Other failures must not slow down SNS at the same address.
         self._forgers = Gate()
         self._slow_lane = SlowLane()
@@ -87,13 +90,11 @@ class SesEventEndpoint:
             message = await self._verified(request, body)
         except SnsRefused as refusal:
             return self._turn_away(request, refusal)
-        if message.type == "Notification":
-            verdict = await self._service.in_writer(self._record, message)
-        elif message.type == "SubscriptionConfirmation":
-            verdict = await self._service.in_verifier(self._confirm, message)
+        if message.type == "Notification" and len(body) <= _SHORT:
+            told = self._envelopes.told_by(message)
         else:
-            verdict = await self._service.in_writer(self._note_unsubscription, message)
-        return json_answer({"verdict": verdict})
+            told = await self._service.in_verifier(self._envelopes.told_by, message)
+        return json_answer({"verdict": await self._intake.take(told)})
 
     async def _verified(self, request: Request, body: bytes) -> SnsMessage:
         """Parse only what names a topic of ours, and little for a peer that failed too often."""
@@ -109,12 +110,12 @@ class SesEventEndpoint:
             raise
 
     async def _verify(self, request: Request, body: bytes) -> SnsMessage:
-        verify = partial(self._service.in_verifier, self._verifier.verify_now, body, request.headers)
+        verify = partial(self._verifier.verify_now, body, request.headers)
         try:
-            if not self._forgers.has_had_enough_of(request):
-                return await verify()
-            async with self._slow_lane.turn():
-                return await verify()
+            if self._forgers.has_had_enough_of(request):
+                async with self._slow_lane.turn():
+                    return await self._service.in_verifier(verify)
+            return verify() if len(body) <= _SHORT else await self._service.in_verifier(verify)
         except SnsRefused:
             self._forgers.tolerates(request)
             raise
@@ -124,29 +125,3 @@ class SesEventEndpoint:
         if self._service.gate.tolerates(request):
             log.warning("SNS message refused", extra={"fields": {"error": str(refusal)}})
         return error_answer(refusal.http_status, "The message was refused.")
-
-    def _record(self, message: SnsMessage) -> str:
-        service = self._service
-        service.listener.heard_from(message.topic_arn)
-        told = read_notification(message.message, message.message_id, message.topic_arn)
-        return record_told(service.store.events, service.metrics, service.listener, told)
-
-    def _confirm(self, message: SnsMessage) -> str:
-        settings = self._service.settings
-        try:
-            credentials = aws_credentials(settings).current()
-            confirm_subscription(message, credentials, settings.aws_endpoint_url_sns or None)
-        except BadInput as exc:  # keys that cannot be used: SNS may come again once they are corrected
-            raise Unavailable(str(exc)) from exc
-        self._service.listener.heard_from(message.topic_arn)
-        log.info("SNS subscription confirmed", extra={"fields": {"topic": message.topic_arn}})
-        return "confirmed"
-
-    def _note_unsubscription(self, message: SnsMessage) -> str:
-        """Nothing is done about it: whoever ended the subscription may have meant it."""
-        self._service.listener.ended(message.topic_arn)
-        log.warning(
-            "the SNS subscription was ended: no more delivery events come from this topic",
-            extra={"fields": {"topic": message.topic_arn}},
-        )
-        return "noted"
