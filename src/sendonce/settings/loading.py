@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sendonce.domain.engine.hosts import is_loopback
 from sendonce.errors import BadSetting
 from sendonce.settings.kinds import Declaration, Unfit, display
 from sendonce.settings.table import DECLARED, Settings
@@ -144,17 +144,10 @@ def _work_out_defaults(values: dict[str, Any], given: _Given) -> None:
     if not values["APP_BASE_URL"]:
         values["APP_BASE_URL"] = f"http://127.0.0.1:{values['PORT']}"
     if not values["SMTP_SECURITY"]:
-        plain = "plain" if _is_loopback(values["SMTP_HOST"]) else "starttls"
+        plain = "plain" if is_loopback(values["SMTP_HOST"]) else "starttls"
         values["SMTP_SECURITY"] = "tls" if values["SMTP_PORT"] == 465 else plain
     if not given.find("STATE_DIR").text:
         # The XDG specification: a relative path in the variable is to be ignored.
         xdg = Path(given.process.get("XDG_STATE_HOME", ""))
         home = Path(given.process.get("HOME") or Path.home())
         values["STATE_DIR"] = (xdg if xdg.is_absolute() else home / ".local" / "state") / "sendonce"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sendonce.adapters.doctor.audience import Audience, AudienceProbe
-from sendonce.adapters.doctor.configuration import Configuration, SettingsProbe, is_loopback_url
+from sendonce.adapters.doctor.configuration import Configuration, SettingsProbe
 from sendonce.adapters.doctor.holds import SenderHoldProbe
 from sendonce.adapters.doctor.keys import KeysProbe
 from sendonce.adapters.doctor.letter import LetterProbe
@@ -27,6 +26,7 @@ from sendonce.adapters.doctor.machine import (
 from sendonce.adapters.doctor.unreadable import UnreadableEventsProbe
 from sendonce.adapters.doctor.web import UnsubscribeProbe
 from sendonce.domain.engine.checks import Check, stop
+from sendonce.domain.engine.hosts import is_loopback, is_loopback_url
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import BadInput, BadSetting
 from sendonce.flows.engine.check_ledger import check_ledger
@@ -161,10 +161,7 @@ def _leaves(settings: Settings) -> bool:
     if settings.transport == "ses":
         return not (settings.aws_endpoint_url_sesv2 and is_loopback_url(settings.aws_endpoint_url_sesv2))
     if settings.transport == "smtp":
-        try:
-            return not ip_address(settings.smtp_host).is_loopback
-        except ValueError:
-            return settings.smtp_host.lower() != "localhost"
+        return not is_loopback(settings.smtp_host)
     return False
 
 

@@ -7,7 +7,6 @@ It tells apart what matters to a sender: ``NotConnected`` (not a byte of a reque
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import re
 import select
 import ssl
@@ -16,6 +15,8 @@ from dataclasses import dataclass
 from typing import cast
 from urllib.parse import urlsplit
 
+from sendonce.adapters.web.exchanges import NoAnswer
+from sendonce.domain.engine.hosts import is_loopback
 from sendonce.errors import BadInput
 
 MAX_RESPONSE_BYTES = 64 * 1024
@@ -35,10 +36,6 @@ _CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,7})[ \t]*(?:;.*)?")
 
 class NotConnected(Exception):
     """There is no connection, and no byte of a request has left."""
-
-
-class NoAnswer(Exception):
-    """The request was written, at least in part, and no whole answer came."""
 
 
 class _Garbage(Exception):
@@ -81,19 +78,12 @@ class Endpoint:
             raise BadInput(
                 f"{setting} has value {url!r}. It must look like https://host or https://host:port."
             )
-        if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(host)):
+        if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(host)):
             raise BadInput(
                 f"{setting} has value {url!r}. It must begin with https:// (http:// is for 127.0.0.1)."
             )
         secure = parts.scheme == "https"
         return cls(host, port or (443 if secure else 80), secure)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def request_bytes(method: str, path: str, headers: Mapping[str, str], body: bytes) -> bytes:

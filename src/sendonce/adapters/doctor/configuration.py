@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from urllib.parse import urlsplit
 
 from sendonce.domain.engine.checks import Check, listed, ok, stop, warning
+from sendonce.domain.engine.hosts import is_loopback_url
 from sendonce.domain.engine.secret_strength import weakness
 
 _MAKE_ONE = "Make one with: openssl rand -hex 32"
@@ -67,14 +66,6 @@ class SettingsProbe:
         checks += [_failpoint(given)] if given.failpoint else []
         checks += [_unknown(name, given) for name in given.unknown_names]
         return checks
-
-
-def is_loopback_url(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 def _transport(given: Configuration) -> Check:

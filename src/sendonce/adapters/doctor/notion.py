@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sendonce.adapters.doctor.configuration import is_loopback_url
 from sendonce.adapters.doctor.waiting import in_own_thread
 from sendonce.adapters.notion.client import NotionClient
 from sendonce.adapters.notion.handshake import WebhookDiary
 from sendonce.adapters.notion.setup import SetupWish, check_table
 from sendonce.domain.engine.checks import Check, ok, stop, warning
+from sendonce.domain.engine.hosts import is_loopback_url
 from sendonce.errors import BadInput, NotFound, Refused, Unavailable
 
 _SETUP = "Run 'sendonce notion setup': it adds what is missing and tells what it cannot add."

@@ -15,10 +15,11 @@ from typing import Any
 from urllib.parse import quote
 
 from sendonce.adapters.aws.credentials import CredentialSource
-from sendonce.adapters.aws.http1 import Connection, Endpoint, NoAnswer, NotConnected, Response, request_bytes
+from sendonce.adapters.aws.http1 import Connection, Endpoint, NotConnected, Response, request_bytes
 from sendonce.adapters.aws.sigv4 import sign
 from sendonce.adapters.doctor.waiting import in_own_thread
 from sendonce.adapters.transports.ses_answers import error_of, json_object
+from sendonce.adapters.web.exchanges import NoAnswer
 from sendonce.errors import Unavailable
 
 _CONNECT_WITHIN = 3.0

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from sendonce.adapters.doctor.configuration import is_loopback_url
 from sendonce.adapters.doctor.waiting import in_own_thread
 from sendonce.domain.engine.checks import Check, ok, stop, warning
+from sendonce.domain.engine.hosts import is_loopback_url
 
 _WITHIN = 6.0
 _SOCKET_WITHIN = 5.0

@@ -26,8 +26,9 @@ from sendonce.adapters.notion.answers import (
     refusal,
 )
 from sendonce.adapters.notion.pace import Pace, Policy
-from sendonce.adapters.notion.wire import Answer, NoAnswer, NotSent, Wire, parse_endpoint
+from sendonce.adapters.notion.wire import Answer, NotSent, Wire, read_api_address
 from sendonce.adapters.web.deadlines import Deadline
+from sendonce.adapters.web.exchanges import NoAnswer
 from sendonce.errors import BadInput, SendonceError, Unavailable
 
 API_VERSION = "2026-03-11"
@@ -52,8 +53,8 @@ class NotionClient:
                 "notion.so/my-integrations."
             )
         self._policy = policy or Policy()
-        self._endpoint = parse_endpoint(api_url)
-        self._wire = Wire(self._endpoint, tls)
+        self._address = read_api_address(api_url)
+        self._wire = Wire(self._address, tls)
         self._turn = threading.Lock()
         self._pace = Pace(self._policy)
         self._headers = {
@@ -66,7 +67,7 @@ class NotionClient:
     @property
     def is_stand_in(self) -> bool:
         """Whether the API is on this machine: then so may be the files that it links to."""
-        return self._endpoint.loopback
+        return self._address.loopback
 
     def get(self, path: str, **query: str | int) -> dict[str, Any]:
         return self._ask("GET", f"{path}?{urlencode(query)}" if query else path, None)

@@ -7,10 +7,11 @@ import socket
 import ssl
 import time
 from dataclasses import dataclass
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from sendonce.adapters.web.deadlines import Deadline, TimedSocket, connect, in_time, look_up, secure
+from sendonce.adapters.web.exchanges import NoAnswer
+from sendonce.domain.engine.hosts import is_loopback
 from sendonce.errors import BadInput
 
 # 100 blocks, each of up to 100 pieces of 2,000 characters: a long page of a letter is far below this.
@@ -23,10 +24,6 @@ class NotSent(Exception):
     """The request did not leave: Notion cannot have carried it out."""
 
 
-class NoAnswer(Exception):
-    """The request left, and no whole answer came back: Notion may have carried it out."""
-
-
 @dataclass(frozen=True, slots=True)
 class Answer:
     status: int
@@ -35,7 +32,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class ApiAddress:
     host: str
     port: int
     prefix: str
@@ -43,7 +40,7 @@ class Endpoint:
     loopback: bool
 
 
-def parse_endpoint(api_url: str) -> Endpoint:
+def read_api_address(api_url: str) -> ApiAddress:
     """The parts of NOTION_API_URL. Plain http would show the token to everybody on the way."""
     try:
         parts = urlsplit(api_url)
@@ -57,22 +54,15 @@ def parse_endpoint(api_url: str) -> Endpoint:
             "Leave it unset for https://api.notion.com."
         )
     secure = parts.scheme == "https"
-    return Endpoint(host, port or (443 if secure else 80), parts.path.rstrip("/"), secure, loopback)
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
+    return ApiAddress(host, port or (443 if secure else 80), parts.path.rstrip("/"), secure, loopback)
 
 
 class Wire:
     """Not for several threads at once: the client takes turns."""
 
-    def __init__(self, endpoint: Endpoint, tls: ssl.SSLContext | None) -> None:
-        self._endpoint = endpoint
-        self._tls = (tls or ssl.create_default_context()) if endpoint.secure else None
+    def __init__(self, address: ApiAddress, tls: ssl.SSLContext | None) -> None:
+        self._address = address
+        self._tls = (tls or ssl.create_default_context()) if address.secure else None
         self._connection: http.client.HTTPConnection | None = None
         self._socket: TimedSocket | None = None
         self._idle_since = 0.0
@@ -94,7 +84,7 @@ class Wire:
             reused = False
         connection = self._connected(deadline)
         try:
-            connection.request(method, self._endpoint.prefix + path, body, headers)
+            connection.request(method, self._address.prefix + path, body, headers)
             answer = self._read(connection)
         except (OSError, http.client.HTTPException) as exc:
             self.close()
@@ -109,7 +99,7 @@ class Wire:
 
     def _connected(self, deadline: Deadline) -> http.client.HTTPConnection:
         if self._connection is None or self._socket is None:
-            it = self._endpoint
+            it = self._address
             try:
                 self._socket = self._open(deadline)
             except (OSError, ValueError) as exc:  # ValueError: a host name that IDNA refuses
@@ -122,7 +112,7 @@ class Wire:
         return self._connection
 
     def _open(self, deadline: Deadline) -> TimedSocket:
-        it = self._endpoint
+        it = self._address
         addresses = in_time(deadline, lambda: look_up(it.host, it.port))
         wire = connect(addresses, it.port, deadline)
         wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -26,9 +26,10 @@ from pathlib import Path
 from pybase64 import b64encode
 
 from sendonce.adapters.aws.credentials import CredentialSource, FreshCredentials
-from sendonce.adapters.aws.http1 import Connection, Endpoint, NoAnswer, NotConnected, Response, request_bytes
+from sendonce.adapters.aws.http1 import Connection, Endpoint, NotConnected, Response, request_bytes
 from sendonce.adapters.aws.sigv4 import sign
 from sendonce.adapters.transports.ses_answers import error_of, is_credential_fault, json_object, outcome_of
+from sendonce.adapters.web.exchanges import NoAnswer
 from sendonce.domain.engine.failpoints import failpoint
 from sendonce.domain.engine.outcomes import Deferred, InDoubt, Outcome
 from sendonce.domain.engine.parcels import Parcel, Quota
@@ -130,20 +131,20 @@ class SesTransport:
 
     async def _drive(self, feed: Feed) -> None:
         """One lane: a connection of its own, one letter after the other."""
-        lane = _Lane(self._endpoint, self._tls, self._settings.connect_timeout)
+        kept = _KeptConnection(self._endpoint, self._tls, self._settings.connect_timeout)
         try:
             while (parcel := await feed.take()) is not None:
-                await self._carry_one(feed, parcel, lane)
+                await self._carry_one(feed, parcel, kept)
         finally:
-            await lane.close()
+            await kept.close()
 
-    async def _carry_one(self, feed: Feed, parcel: Parcel, lane: _Lane) -> None:
+    async def _carry_one(self, feed: Feed, parcel: Parcel, kept: _KeptConnection) -> None:
         try:
             request = await self._prepare(parcel)
-            connection = await lane.connection()
+            connection = await kept.connection()
             if feed.is_stale(parcel):
                 await feed.reaffirm(parcel)
-                connection = await lane.connection()
+                connection = await kept.connection()
         except _Hindered as exc:
             feed.settle(parcel, exc.outcome)
             return
@@ -217,16 +218,16 @@ class SesTransport:
 
     async def _exchange_once(self, method: str, path: str, body: bytes) -> Response:
         """A request outside the ledger, on a connection of its own, signed with the present time."""
-        lane = _Lane(self._endpoint, self._tls, self._settings.connect_timeout)
+        kept = _KeptConnection(self._endpoint, self._tls, self._settings.connect_timeout)
         try:
             request = await self._signed(method, path, body, self._now())
-            connection = await lane.connection()
+            connection = await kept.connection()
             return await connection.send(request, self._settings.read_timeout)
         finally:
-            await lane.close()
+            await kept.close()
 
 
-class _Lane:
+class _KeptConnection:
     """At most one open connection."""
 
     def __init__(self, endpoint: Endpoint, tls: ssl.SSLContext | None, connect_timeout: float) -> None:

@@ -9,7 +9,6 @@ what surrounds them: settings, the way into a session (TCP, TLS, EHLO, AUTH) and
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import socket
 import ssl
 from dataclasses import dataclass, field
@@ -32,6 +31,7 @@ from sendonce.adapters.transports.smtp_replies import (
     untouched,
 )
 from sendonce.adapters.transports.smtp_wrong_port import protocol_at
+from sendonce.domain.engine.hosts import is_loopback
 from sendonce.domain.engine.outcomes import Deferred
 from sendonce.domain.engine.parcels import Parcel, Quota
 from sendonce.errors import BadSetting
@@ -90,7 +90,7 @@ class SmtpSettings:
             raise BadSetting("SMTP_PASSWORD is set and SMTP_USERNAME is not: set both, or neither")
         if self.username is not None and all(secret is None for secret in secrets):
             raise BadSetting("SMTP_USERNAME is set and SMTP_PASSWORD is not: set both, or neither")
-        if self.username is not None and self.security == "plain" and not _is_loopback(self.host):
+        if self.username is not None and self.security == "plain" and not is_loopback(self.host):
             raise BadSetting(
                 f"SMTP_HOST is {self.host!r} without TLS: a password would travel in the clear. "
                 "Use STARTTLS (port 587) or TLS (port 465)"
@@ -115,13 +115,6 @@ class SmtpSettings:
             idle=self.idle_timeout,
             patience=self.patience,
         )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 class SmtpTransport:
