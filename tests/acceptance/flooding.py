@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 
 HOST = "127.0.0.1"
-PICTURE = "1" * 64
+IMAGE = "1" * 64
 PER_SECOND = 40
 SQUATTERS = 1500
 READERS = 300
@@ -73,7 +73,7 @@ def floods(port: int, topic: str) -> dict[str, Callable[[], Coroutine[None, None
     largest = 255 * 1024
     forged = dear_json(largest, Type="Notification", TopicArn=topic, Message="x")
     head = b"GET /unsubscribe HTTP/1.1\r\nHost: a\r\nX: "
-    picture = f"GET /assets/{PICTURE} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
+    image = f"GET /assets/{IMAGE} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
     return {
         "json": lambda: post_for_ever(port, request("/send-mailout", dear_json(largest, auth_token="guess"))),
         "short json": lambda: post_for_ever(
@@ -81,7 +81,7 @@ def floods(port: int, topic: str) -> dict[str, Callable[[], Coroutine[None, None
         ),
         "forged events": lambda: post_for_ever(port, request("/ses-events", forged)),
         "slow heads": lambda: hold(port, SQUATTERS, head),
-        "unread pictures": lambda: hold(port, READERS, picture),
+        "unread images": lambda: hold(port, READERS, image),
     }
 
 

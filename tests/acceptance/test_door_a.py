@@ -196,4 +196,4 @@ def test_a_dry_run_leaves_nothing_behind(house: House) -> None:
 def test_a_letter_without_a_word_is_refused(house: House) -> None:
     empty = house.folder / "empty.md"
     empty.write_text("---\nsubject: Nothing\n---\n\n", encoding="utf-8")
-    assert "neither a word nor a picture" in house.run("mailout", "create", str(empty), code=3).stderr
+    assert "neither a word nor an image" in house.run("mailout", "create", str(empty), code=3).stderr

@@ -17,7 +17,7 @@ import pytest
 from sendonce.adapters.stores.sql.store import open_store
 from sendonce.domain.engine.jobs import JobState
 from sendonce.domain.engine.tokens import sign_token
-from tests.acceptance.flooding import KINDS, PICTURE
+from tests.acceptance.flooding import IMAGE, KINDS
 from tests.acceptance.house import House, housed
 
 RATE = 100
@@ -126,7 +126,7 @@ def test_floods_leave_sending_and_leaving_alone(tmp_path: Path) -> None:
     flags = ["--keep-messages=0", "--max-rate=100000"]
     with housed(tmp_path, url, flags, RATE_LIMIT_PER_SEC=str(RATE), CONCURRENCY="8") as house:
         with closing(open_store(url)) as store:
-            store.assets.put(PICTURE, "image/jpeg", b"p" * 4_900_000)
+            store.assets.put(IMAGE, "image/jpeg", b"p" * 4_900_000)
         mailout_id = started(house, 60_000)
         house.wait_until(lambda: len(house.accepted()) > 3 * RATE, "letters flow")
         unsubscribers = links(house, mailout_id)

@@ -1,4 +1,4 @@
-"""What one does to a letter before it is sent: mend it, look at it, throw it away, give it pictures."""
+"""What one does to a letter before it is sent: mend it, look at it, throw it away, give it images."""
 
 from __future__ import annotations
 
@@ -145,8 +145,8 @@ def test_the_beginning_of_an_id_is_enough(desk: Desk) -> None:
     assert "at least 6 characters" in told(desk, "mailout", "status", first[:5], code=FAILED)
 
 
-def test_pictures_beside_the_letter_are_taken_along(desk: Desk) -> None:
-    """Those in its folder only, and only pictures; the others are named and left out."""
+def test_images_beside_the_letter_are_taken_along(desk: Desk) -> None:
+    """Those in its folder only, and only images; the others are named and left out."""
     (desk.folder / "pics").mkdir()
     (desk.folder / "pics" / "our bread.png").write_bytes(PNG)
     (desk.folder / "secret.png").write_text("-----BEGIN PRIVATE KEY-----")

@@ -22,7 +22,7 @@ from tests.conformance.stage import Stage
 from tests.crash.world import free_port, quick_start, until
 
 SECRET = "of the service"
-PICTURE = "0" * 64
+IMAGE = "0" * 64
 PAGE = "0123456789abcdef0123456789abcdef"
 # What is left out, and why. That a schema-valid request is taken: no schema can tell of a signature. That a
 # request without a secret gets 401: after twenty such it gets 429, and so it should. The rest is about
@@ -41,7 +41,7 @@ ensure_resource_availability.enabled = false
 [parameters]
 token = "{token}"
 "path.mailout_id" = "{mailout_id}"
-sha256 = "{picture}"
+sha256 = "{image}"
 
 [[operations]]
 include-path = "/tick"
@@ -62,16 +62,16 @@ class Service(NamedTuple):
 
 @pytest.fixture
 def service(tmp_path: Path, sqlite_url: str) -> Iterator[Service]:
-    """`sendonce serve` with a mailout of each kind, a letter's link and a picture."""
+    """`sendonce serve` with a mailout of each kind, a letter's link and an image."""
     with closing(open_store(sqlite_url)) as store:
         stage = Stage(store)
         running = stage.running(2)
         job = stage.claim_one()
         page = store.mailouts.create(DEFAULT_TENANT, NewMailout("page", "notion", None, source_id=PAGE)).id
         assert store.mailouts.start(page)
-        store.assets.put(PICTURE, "image/png", b"\x89PNG")
+        store.assets.put(IMAGE, "image/png", b"\x89PNG")
         mailouts = (running, page, stage.mailout())
-    plan = PLAN.format(token=sign_token(job.id, b"u"), mailout_id=running, picture=PICTURE)
+    plan = PLAN.format(token=sign_token(job.id, b"u"), mailout_id=running, image=IMAGE)
     (tmp_path / "schemathesis.toml").write_text(plan)
     port = free_port()
     environment = {

@@ -52,7 +52,7 @@ NOT_BY_TENANT = {
     ("/letter", "GET"): "the same: a signed link of one letter",
     ("/ses-events", "POST"): "signed by a topic of the installation; an event moves the job that it names",
     ("/webhooks/notion", "POST"): "signed by Notion; the page is read with the tenant's own token",
-    ("/assets/{sha256}", "GET"): "open: pictures under the hash of their content",
+    ("/assets/{sha256}", "GET"): "open: images under the hash of their content",
     ("/tick", "GET"): "for whoever runs the installation; takes no id",
     ("/tick", "POST"): "the same",
     ("/metrics", "GET"): "for whoever runs the installation; sums only",

@@ -149,10 +149,10 @@ def test_a_hundred_megabytes_of_head_leave_the_memory_flat(running: Running) -> 
     assert ask(f"{running.url}/healthz").status == 200
 
 
-def test_three_hundred_who_ask_for_a_picture_and_do_not_read_it_take_little_memory(
+def test_three_hundred_who_ask_for_an_image_and_do_not_read_it_take_little_memory(
     running: Running, sqlite_url: str
 ) -> None:
-    """A picture of 4.9 MB is in memory once, and each of them has a piece of it."""
+    """An image of 4.9 MB is in memory once, and each of them has a piece of it."""
     name = "1" * 64
     with closing(open_store(sqlite_url)) as store:
         store.assets.put(name, "image/jpeg", b"p" * 4_900_000)

@@ -1,4 +1,4 @@
-"""HTML files become letters: their words, links and pictures, and none of their markup."""
+"""HTML files become letters: their words, links and images, and none of their markup."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def test_what_cannot_be_mailed_is_left_out_with_a_warning() -> None:
     draft = markdown_draft("---\nsubject: x\n---\n\n[a](page.html)\n\n![b](pic.png)")
     assert [block.text[0].text for block in draft.blocks if isinstance(block, Paragraph)] == ["a", "b"]
     assert "Line 5: the link to 'page.html' was left out" in draft.warnings[0]
-    assert "Line 7: the picture 'pic.png' was left out" in draft.warnings[1]
+    assert "Line 7: the image 'pic.png' was left out" in draft.warnings[1]
 
 
 def test_a_bold_link_alone_is_a_button() -> None:
@@ -129,7 +129,7 @@ def test_a_bold_link_alone_is_a_button() -> None:
     assert isinstance(paragraph, Paragraph)
 
 
-def test_pictures_among_words_become_blocks() -> None:
+def test_images_among_words_become_blocks() -> None:
     blocks = markdown_draft("---\nsubject: x\n---\na [![b](https://x.ru/b.png)](https://x.ru) c").blocks
     assert [type(block) for block in blocks] == [Paragraph, Image, Paragraph]
     assert blocks[1] == Image("https://x.ru/b.png", "b", link="https://x.ru")

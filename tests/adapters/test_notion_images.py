@@ -1,4 +1,4 @@
-"""Pictures are copied at once, checked by their bytes, and fetched from nowhere they should not be."""
+"""Images are copied at once, checked by their bytes, and fetched from nowhere they should not be."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WEBP_EXTENDED = (
 
 
 def served(content: bytes | Step, **headers: str) -> ImageCopy:
-    """What becomes of a picture from a server on this machine, where that is allowed."""
+    """What becomes of an image from a server on this machine, where that is allowed."""
     step = content if isinstance(content, Step) else answer(200, content, **headers)
     with ScriptedServer([step]) as server:
         return copy_image(f"{server.url}/p.png?signature=abc", loopback_too=True)
@@ -58,7 +58,7 @@ def served(content: bytes | Step, **headers: str) -> ImageCopy:
         (WEBP_EXTENDED, "image/webp", (100, 50)),
     ],
 )
-def test_known_pictures(content: bytes, kind: str, size: tuple[int, int]) -> None:
+def test_known_images(content: bytes, kind: str, size: tuple[int, int]) -> None:
     """PNG, JPEG, GIF and WebP are known by their bytes, whatever the server calls them."""
     copy = served(content, Content_Type="text/html")
     assert copy.image is not None
@@ -118,7 +118,7 @@ def test_bombs_and_giants() -> None:
     ],
 )
 def test_broken_servers(step: Step, told: str) -> None:
-    """A server that fails costs the letter its picture and no more."""
+    """A server that fails costs the letter its image and no more."""
     copy = served(step)
     assert copy.image is None
     assert told in copy.warnings[0]
@@ -186,8 +186,8 @@ def copied(url: str, *addresses: str) -> str:
 def test_inner_addresses_are_refused(address: str) -> None:
     """Loopback, private, link-local, metadata, multicast, and IPv4 in IPv6 clothes."""
     assert not is_public(address)
-    assert "not on the public internet" in copied("https://pictures.example/p.png", address)
-    assert "not on the public internet" in copied("https://pictures.example/p.png", "93.184.216.34", address)
+    assert "not on the public internet" in copied("https://images.example/p.png", address)
+    assert "not on the public internet" in copied("https://images.example/p.png", "93.184.216.34", address)
 
 
 def test_public_addresses() -> None:
@@ -227,7 +227,7 @@ def test_a_name_server_that_does_not_answer_is_left() -> None:
 
     began = time.monotonic()
     with pytest.raises(FetchRefused, match="takes too long"):
-        fetch("https://pictures.example/p.png", FetchRules(MOST_BYTES, seconds=0.2), resolve=resolve)
+        fetch("https://images.example/p.png", FetchRules(MOST_BYTES, seconds=0.2), resolve=resolve)
     never.set()
     assert time.monotonic() - began < 2
 
@@ -235,16 +235,16 @@ def test_a_name_server_that_does_not_answer_is_left() -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "http://pictures.example/p.png",
-        "https://pictures.example:8443/p.png",
-        "https://user:word@pictures.example/p.png",
+        "http://images.example/p.png",
+        "https://images.example:8443/p.png",
+        "https://user:word@images.example/p.png",
         "file:///etc/passwd",
         "data:image/png;base64,AAAA",
-        "//pictures.example/p.png",
+        "//images.example/p.png",
         "https://",
         "https://[",
         "https://a..b/p.png",
-        "https://pictures.example:99999/",
+        "https://images.example:99999/",
     ],
 )
 def test_other_addresses_are_refused(url: str) -> None:
@@ -276,7 +276,7 @@ def test_the_checked_address_is_the_one_that_is_asked() -> None:
     """The name is resolved once; the certificate is checked for the name."""
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("pictures.example").configure_cert(context)
+    authority.issue_cert("images.example").configure_cert(context)
     trusting = ssl.create_default_context()
     authority.configure_trust(trusting)
     asked: list[str] = []
@@ -286,16 +286,16 @@ def test_the_checked_address_is_the_one_that_is_asked() -> None:
         return ["127.0.0.1"]
 
     with ScriptedServer([answer(200, PNG)] * 3, tls=context) as server:
-        url = f"https://pictures.example:{server.port}/п%20.png"
+        url = f"https://images.example:{server.port}/п%20.png"
         copy = copy_image(url, loopback_too=True, resolve=resolve, tls=trusting)
         assert copy.image is not None
-        assert asked == ["pictures.example"]
-        assert server.requests[0].headers["Host"] == f"pictures.example:{server.port}"
-        wrong = copy_image(url.replace("pictures", "other"), loopback_too=True, resolve=resolve, tls=trusting)
+        assert asked == ["images.example"]
+        assert server.requests[0].headers["Host"] == f"images.example:{server.port}"
+        wrong = copy_image(url.replace("images", "other"), loopback_too=True, resolve=resolve, tls=trusting)
         assert "no good certificate" in wrong.warnings[0]
 
 
-def picture_url(stage: NotionStage) -> str:
+def image_url(stage: NotionStage) -> str:
     page = stage.write({"Название": "С картинкой"}, [stage.put_file("p.png", PNG)])
     (block,) = read_blocks(stage.client, page).blocks
     url: str = block["image"]["file"]["url"]
@@ -303,18 +303,18 @@ def picture_url(stage: NotionStage) -> str:
 
 
 def test_a_file_in_notion(tmp_path: Path) -> None:
-    """A fresh link gives the picture."""
+    """A fresh link gives the image."""
     stage = NotionStage(tmp_path)
-    copy = copy_image(picture_url(stage), loopback_too=stage.client.is_stand_in)
+    copy = copy_image(image_url(stage), loopback_too=stage.client.is_stand_in)
     stage.close()
     assert copy.image is not None
     assert copy.image.content == PNG
 
 
 def test_a_link_that_has_died(tmp_path: Path) -> None:
-    """It costs the letter its picture, with a warning."""
+    """It costs the letter its image, with a warning."""
     stage = NotionStage(tmp_path, notion_file_seconds=-1)
-    copy = copy_image(picture_url(stage), loopback_too=True)
+    copy = copy_image(image_url(stage), loopback_too=True)
     stage.close()
     assert copy.image is None
     assert "answered 403" in copy.warnings[0]
@@ -326,7 +326,7 @@ def test_a_link_that_has_died(tmp_path: Path) -> None:
     st.integers(0, 60),
     st.binary(),
 )
-def test_damaged_pictures_do_not_crash(content: bytes, end: int, tail: bytes) -> None:
-    """Any stump with any tail is a picture of some size or none."""
+def test_damaged_images_do_not_crash(content: bytes, end: int, tail: bytes) -> None:
+    """Any stump with any tail is an image of some size or none."""
     found = recognise(content[:end] + tail)
     assert found is None or (found.width > 0 and found.height > 0)

@@ -1,4 +1,4 @@
-"""Mailouts written on a page elsewhere, test letters, and the pictures of letters."""
+"""Mailouts written on a page elsewhere, test letters, and the images of letters."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_what_was_reported_of_a_page(stage: Stage) -> None:
     assert told == "sending 0/2"
 
 
-def test_pictures_are_kept_under_their_hash(stage: Stage) -> None:
+def test_images_are_kept_under_their_hash(stage: Stage) -> None:
     """The first content stays; an unknown hash is nothing."""
     assets = stage.store.assets
     assert assets.get("ab12") is None

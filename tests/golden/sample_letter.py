@@ -8,7 +8,7 @@ from sendonce.adapters.notion.blocks import convert_blocks
 from sendonce.domain.mailouts.blocks import Block
 
 SAMPLE_SUBJECT = "Майские новости пекарни «Колос»"
-PICTURE = "https://example.com/bread.png"
+IMAGE = "https://example.com/bread.png"
 
 Json = dict[str, Any]
 
@@ -50,7 +50,7 @@ def sample_page() -> list[Json]:
             icon={"type": "emoji", "emoji": "🥖"},
         ),
         block("paragraph", text=[words("Выбрать хлеб", "https://example.com/shop", bold=True)]),
-        block("image", type="external", external={"url": PICTURE}, caption=[words("Утро на улице Ленина")]),
+        block("image", type="external", external={"url": IMAGE}, caption=[words("Утро на улице Ленина")]),
         block("heading_2", text="Что нового"),
         block(
             "bulleted_list_item",

@@ -1,4 +1,4 @@
-"""``python -m tests.golden.screenshots`` draws the pictures of docs/images with a headless Chromium.
+"""``python -m tests.golden.screenshots`` draws the images of docs/images with a headless Chromium.
 
 Not part of the tests: Chromium is 300 MB. On Debian: apt-get install chromium fonts-noto-color-emoji
 """
@@ -16,7 +16,7 @@ from base64 import b64encode
 from pathlib import Path
 
 from sendonce.domain.mailouts.rendering import Hosted, render
-from tests.golden.sample_letter import PICTURE, SAMPLE_SUBJECT, sample_blocks
+from tests.golden.sample_letter import IMAGE, SAMPLE_SUBJECT, sample_blocks
 from tests.golden.support import built_html
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
@@ -39,7 +39,7 @@ SHOTS = {
 }
 
 
-def picture(width: int = 1104, height: int = 400) -> str:
+def image(width: int = 1104, height: int = 400) -> str:
     """A sunrise over a field, as a data: URL: Chromium is to load nothing from anywhere."""
     rows = []
     for y in range(height):
@@ -64,7 +64,7 @@ def _sky(height: float) -> tuple[int, int, int]:
 
 
 def main(chromium: str) -> None:
-    rendered = render(sample_blocks(), title=SAMPLE_SUBJECT, hosted={PICTURE: Hosted(picture(), 1104)})
+    rendered = render(sample_blocks(), title=SAMPLE_SUBJECT, hosted={IMAGE: Hosted(image(), 1104)})
     with tempfile.TemporaryDirectory() as directory:
         page = Path(directory) / "letter.html"
         page.write_text(built_html(rendered.html), encoding="utf-8")

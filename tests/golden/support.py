@@ -44,7 +44,7 @@ WHY = {
     "css-at-media-prefers-color-scheme": "Only improves: others repaint the light colours by themselves.",
     "css-border-radius": "Corners are square instead of round.",
     "css-display-none": "The preheader stays hidden by its height, width and opacity of zero.",
-    "css-height": "Pictures keep their proportions without it, since their height attribute is not set.",
+    "css-height": "Images keep their proportions without it, since their height attribute is not set.",
     "css-max-height": "Outlook hides the preheader by mso-hide.",
     "css-opacity": "One of several ways to hide the preheader.",
     "css-overflow": "One of several ways to hide the preheader.",

@@ -45,7 +45,7 @@ def isemail_cases() -> list[tuple[str, str, str, str]]:
     cases = []
     for test in ElementTree.parse(ISEMAIL).iter("test"):
         written = "".join(test.find("address").itertext())  # type: ignore[union-attr]
-        # The corpus writes control characters as their pictures, U+2400 and on.
+        # The corpus writes control characters as their images, U+2400 and on.
         raw = "".join(chr(ord(c) - 0x2400) if 0x2400 <= ord(c) <= 0x2420 else c for c in written)
         cases.append((test.get("id", ""), raw, test.findtext("category", ""), test.findtext("diagnosis", "")))
     return cases

@@ -25,7 +25,7 @@ def test_what_a_program_does_not_know_is_there_for_a_reason() -> None:
 
 
 def test_what_carries_the_letter_works_everywhere() -> None:
-    """Tables, their attributes, padding, grounds, pictures, lists and headings."""
+    """Tables, their attributes, padding, grounds, images, lists and headings."""
     carrying = ["html-table", "html-width", "html-align", "html-valign", "html-img", "html-p", "html-h1-h6"]
     carrying += ["html-lists", "html-div", "css-padding", "css-background-color", "css-margin", "css-border"]
     for slug in carrying:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sendonce.domain.engine.message import compile_letter
 from sendonce.domain.engine.templates import Template, Variable, url_encoded
-from sendonce.domain.mailouts.links import link_url, picture_url
+from sendonce.domain.mailouts.links import image_url, link_url
 from sendonce.errors import BadInput
 from tests.unit.test_message import DATE, JOB, LETTER, SETTINGS
 
@@ -72,9 +72,9 @@ def test_other_addresses_are_none(source: str) -> None:
 
 
 @pytest.mark.parametrize("source", ["mailto:a@example.com", "tel:+7", "data:image/png;base64,x", "cid:1"])
-def test_pictures_are_on_the_web(source: str) -> None:
-    assert picture_url(source) is None
-    assert picture_url("https://example.com/a.png") == "https://example.com/a.png"
+def test_images_are_on_the_web(source: str) -> None:
+    assert image_url(source) is None
+    assert image_url("https://example.com/a.png") == "https://example.com/a.png"
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_warnings_about_blocks_are_said_whole(kind: str) -> None:
 @pytest.mark.parametrize(
     "url", ["http://a.example/p.png", "ftp://a.example/p.png", "https://a.example/p.png"]
 )
-def test_warnings_about_pictures_are_said_whole(url: str) -> None:
+def test_warnings_about_images_are_said_whole(url: str) -> None:
     (warning,) = copy_image(url, resolve=lambda _host, _port: ["10.0.0.1"]).warnings
     russian = translated_warning(warning, "ru")
     assert russian.startswith("Картинка 'a.example/…/p.png' пропущена: ")

@@ -122,7 +122,7 @@ def test_columns_stand_side_by_side_and_stack_on_narrow_screens() -> None:
     assert "@media (max-width:599px){.column{max-width:100%!important}}" in html
 
 
-def test_pictures_are_never_wider_than_their_place_and_never_enlarged() -> None:
+def test_images_are_never_wider_than_their_place_and_never_enlarged() -> None:
     image = Image("https://example.com/a.png", "A")
     assert 'width="552" style="display:block;width:auto;max-width:100%' in render((image,)).html
     assert (
@@ -133,7 +133,7 @@ def test_pictures_are_never_wider_than_their_place_and_never_enlarged() -> None:
     assert 'width="517"' in render((Quote((image,)),)).html
 
 
-def test_pictures_that_programs_do_not_draw_are_told() -> None:
+def test_images_that_programs_do_not_draw_are_told() -> None:
     image = Image("https://example.com/a.webp?x=1", "A")
     [warning] = render((image,)).warnings
     assert "Use PNG, JPEG or GIF" in warning

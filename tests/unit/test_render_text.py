@@ -80,7 +80,7 @@ def test_what_is_nested_is_indented() -> None:
     assert render(tree).text == "- a\n  1. b\n     c\n\n  d\n"
 
 
-def test_headings_toggles_buttons_and_pictures() -> None:
+def test_headings_toggles_buttons_and_images() -> None:
     tree = (
         Heading(1, (Span("Big"),)),
         Heading(2, (Span("Small"),)),

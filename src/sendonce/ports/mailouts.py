@@ -1,4 +1,4 @@
-"""What door A needs from outside: the mailouts themselves, their pictures, and where letters are written."""
+"""What door A needs from outside: the mailouts themselves, their images, and where letters are written."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class Mailouts(Protocol):
 
 
 class Assets(Protocol):
-    """Pictures of letters, under the hash of their content."""
+    """Images of letters, under the hash of their content."""
 
     def put(self, sha256: str, content_type: str, content: bytes) -> None: ...
 
@@ -159,7 +159,7 @@ class LetterSource(Protocol):
     """Where letters are written: a page of Notion."""
 
     def fetch(self, page_id: str) -> FetchedLetter:
-        """The letter as it stands now, its pictures copied.
+        """The letter as it stands now, its images copied.
 
         Raises NotFound, BadInput or Refused for what the author must mend, Unavailable to try later.
         """

@@ -17,15 +17,15 @@ from sendonce.wiring.notion import notion_client, notion_names
 
 def letter_in_file(settings: Settings, file: Path) -> WrittenLetter:
     """Markdown or HTML, by the file's name. Raises Unsendable for a letter that could never be sent."""
-    from sendonce.adapters.images.local_images import local_pictures
+    from sendonce.adapters.images.local_images import local_images
     from sendonce.adapters.sources.html import html_draft
     from sendonce.adapters.sources.markdown import markdown_draft
 
     text = _read_text(file)
     is_html = file.suffix.lower() in (".html", ".htm")
     draft = html_draft(text) if is_html else markdown_draft(text, local=True)
-    beside = local_pictures(file.parent, draft.blocks, settings.app_base_url)
-    read = LetterFile(str(file), file.name, draft, beside.hosted, beside.pictures, beside.warnings)
+    beside = local_images(file.parent, draft.blocks, settings.app_base_url)
+    read = LetterFile(str(file), file.name, draft, beside.hosted, beside.assets, beside.warnings)
     return accept_file(read, sample_message_settings(settings), time_zone(settings), datetime.now(UTC))
 
 

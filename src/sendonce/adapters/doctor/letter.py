@@ -175,7 +175,7 @@ def text_check(message: EmailMessage) -> Check:
     if words:
         return ok(name, f"The plain text has {count_of(len(words), 'word')}.")
     what = "The letter has no plain text: watches, screen readers and spam filters see an empty letter."
-    return warning(name, what, "Write some words beside the pictures.")
+    return warning(name, what, "Write some words beside the images.")
 
 
 def _part(message: EmailMessage, kind: str) -> str:

@@ -15,11 +15,11 @@ _ALLOWED_IN_LINKS = _ALLOWED | {"mailto", "tel"}
 
 
 class _Links(HTMLParser):
-    """The addresses in a document: links, and pictures among them."""
+    """The addresses in a document: links, and images among them."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.found: dict[str, bool] = {}  # address -> is a picture
+        self.found: dict[str, bool] = {}  # address -> is an image
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         for name, value in attrs:
@@ -34,9 +34,9 @@ def links_check(html: str, base_url: str, *, leaves: bool) -> Check:
     parser = _Links()
     parser.feed(html)
     parser.close()
-    links = {url: picture for url, picture in parser.found.items() if not url.startswith("#")}
-    outside = {url: picture for url, picture in links.items() if not url.startswith(base_url + "/")}
-    broken = [_shown(url) for url, picture in outside.items() if _leads_nowhere(url, picture=picture)]
+    links = {url: image for url, image in parser.found.items() if not url.startswith("#")}
+    outside = {url: image for url, image in links.items() if not url.startswith(base_url + "/")}
+    broken = [_shown(url) for url, image in outside.items() if _leads_nowhere(url, image=image)]
     if broken:
         what = f"Links that no mail program can open: {listed(broken)}."
         return stop(name, what, "Write whole addresses that begin with https://.")
@@ -52,11 +52,11 @@ def links_check(html: str, base_url: str, *, leaves: bool) -> Check:
     return ok(name, f"{count_of(len(links), 'link')}, all whole addresses.")
 
 
-def _leads_nowhere(url: str, *, picture: bool) -> bool:
+def _leads_nowhere(url: str, *, image: bool) -> bool:
     scheme = url.partition(":")[0].lower() if ":" in url else ""
     if scheme in _ALLOWED:
         return not _host(url)
-    return picture or scheme not in _ALLOWED_IN_LINKS
+    return image or scheme not in _ALLOWED_IN_LINKS
 
 
 def _host(url: str) -> str:

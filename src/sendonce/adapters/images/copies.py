@@ -1,4 +1,4 @@
-"""Copies the pictures of a letter: Notion's file links die in an hour, and letters are read for years."""
+"""Copies the images of a letter: Notion's file links die in an hour, and letters are read for years."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import ssl
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from sendonce.adapters.images.recognition import Picture, recognise
+from sendonce.adapters.images.recognition import ImageHead, recognise
 from sendonce.adapters.web.public_fetch import LONGEST_FETCH, FetchRefused, FetchRules, Resolve, fetch
 from sendonce.domain.mailouts.assets import Asset
 
-# Mail clients load pictures over phone networks; and a small file can unpack to gigabytes of pixels.
+# Mail clients load images over phone networks; and a small file can unpack to gigabytes of pixels.
 MOST_BYTES = 5 * 1024 * 1024
 MOST_PIXELS = 25_000_000
 _LARGE = 1024 * 1024
@@ -33,7 +33,7 @@ def copy_image(
     resolve: Resolve | None = None,
     tls: ssl.SSLContext | None = None,
 ) -> ImageCopy:
-    """Fetch and check a picture. It never raises for what a stranger's server does.
+    """Fetch and check a head. It never raises for what a stranger's server does.
 
     ``loopback_too`` is for a stand-in of Notion on this machine (``NotionClient.is_stand_in``).
     """
@@ -47,22 +47,22 @@ def copy_image(
 
 
 def checked_image(content: bytes, name: str) -> ImageCopy:
-    """A picture that letters may carry, if it is one; ``name`` is for its author."""
-    picture = recognise(content)
-    if picture is None:
-        reason = "it is not a PNG, JPEG, GIF or WebP picture. Put one of these instead."
+    """An image that letters may carry, if it is one; ``name`` is for its author."""
+    head = recognise(content)
+    if head is None:
+        reason = "it is not a PNG, JPEG, GIF or WebP head. Put one of these instead."
         return ImageCopy(None, (f"The image {name} is left out: {reason}",))
-    if picture.width * picture.height > MOST_PIXELS:
-        size = f"{picture.width} × {picture.height}"
+    if head.width * head.height > MOST_PIXELS:
+        size = f"{head.width} × {head.height}"
         return ImageCopy(None, (f"The image {name} is left out: {size} pixels are too many.",))
     sha256 = hashlib.sha256(content).hexdigest()
-    stored = Asset(sha256, picture.content_type, picture.width, picture.height, content)
-    return ImageCopy(stored, tuple(_doubts(name, picture, len(content))))
+    stored = Asset(sha256, head.content_type, head.width, head.height, content)
+    return ImageCopy(stored, tuple(_doubts(name, head, len(content))))
 
 
-def _doubts(name: str, picture: Picture, size: int) -> list[str]:
+def _doubts(name: str, head: ImageHead, size: int) -> list[str]:
     found = []
-    if picture.content_type == "image/webp":
+    if head.content_type == "image/webp":
         found.append(f"The image {name} is WebP, which Outlook for Windows does not show: use PNG or JPEG.")
     if size > _LARGE:
         found.append(f"The image {name} is {size / _LARGE:.1f} MB: readers on phones will wait for it.")

@@ -1,4 +1,4 @@
-"""Pictures that lie beside a letter's file: they are taken along, and served by us.
+"""Images that lie beside a letter's file: they are taken along, and served by us.
 
 Only files in the letter's own folder and below it: a letter from a stranger must not publish what else
 lies on this disk.
@@ -19,27 +19,27 @@ from sendonce.domain.mailouts.rendering.hosting import Hosted
 
 
 @dataclass(frozen=True, slots=True)
-class LocalPictures:
-    """``hosted`` tells the letter where each will be; ``pictures`` are to be kept there."""
+class LocalImages:
+    """``hosted`` tells the letter where each will be; ``assets`` are to be kept there."""
 
     hosted: dict[str, Hosted]
-    pictures: Sequence[Asset]
+    assets: Sequence[Asset]
     warnings: Sequence[str]
 
 
-def local_pictures(folder: Path, blocks: Sequence[Block], base_url: str) -> LocalPictures:
+def local_images(folder: Path, blocks: Sequence[Block], base_url: str) -> LocalImages:
     hosted: dict[str, Hosted] = {}
-    pictures: list[Asset] = []
+    assets: list[Asset] = []
     warnings: list[str] = []
     images = [file.url for file in files(blocks) if isinstance(file, Image)]
     for name in dict.fromkeys(filter(is_local, images)):
         copy = _read(folder, name)
         warnings += copy.warnings
         if copy.image is not None:
-            pictures.append(copy.image)
+            assets.append(copy.image)
             address = f"{base_url.rstrip('/')}/assets/{copy.image.sha256}"
             hosted[name] = Hosted(address, copy.image.width)
-    return LocalPictures(hosted, pictures, warnings)
+    return LocalImages(hosted, assets, warnings)
 
 
 def _read(folder: Path, name: str) -> ImageCopy:
@@ -47,11 +47,11 @@ def _read(folder: Path, name: str) -> ImageCopy:
     try:
         file = (folder / unquote(name)).resolve(strict=True)
         if not file.is_relative_to(folder.resolve()) or not file.is_file():
-            return ImageCopy(None, (f"The picture {shown} is left out: it is not in the letter's folder.",))
+            return ImageCopy(None, (f"The image {shown} is left out: it is not in the letter's folder.",))
         if file.stat().st_size > MOST_BYTES:
-            return ImageCopy(None, (f"The picture {shown} is left out: it has more than 5 MB.",))
+            return ImageCopy(None, (f"The image {shown} is left out: it has more than 5 MB.",))
         content = file.read_bytes()
     except (OSError, ValueError) as exc:
         why = getattr(exc, "strerror", None) or "its name cannot be a file's"
-        return ImageCopy(None, (f"The picture {shown} is left out: {why}.",))
+        return ImageCopy(None, (f"The image {shown} is left out: {why}.",))
     return checked_image(content, shown)

@@ -9,31 +9,31 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class ImageHead:
     content_type: str
     width: int
     height: int
 
 
-def recognise(data: bytes) -> Picture | None:
+def recognise(data: bytes) -> ImageHead | None:
     """The type and size in pixels of a PNG, JPEG, GIF or WebP; None for anything else, or a broken one."""
     found = _png(data) or _gif(data) or _jpeg(data) or _webp(data)
     return found if found and found.width > 0 and found.height > 0 else None
 
 
-def _png(data: bytes) -> Picture | None:
+def _png(data: bytes) -> ImageHead | None:
     if not data.startswith(b"\x89PNG\r\n\x1a\n") or data[12:16] != b"IHDR" or len(data) < 33:
         return None
-    return Picture("image/png", _big(data[16:20]), _big(data[20:24]))
+    return ImageHead("image/png", _big(data[16:20]), _big(data[20:24]))
 
 
-def _gif(data: bytes) -> Picture | None:
+def _gif(data: bytes) -> ImageHead | None:
     if data[:6] not in (b"GIF87a", b"GIF89a") or len(data) < 13:
         return None
-    return Picture("image/gif", _little(data[6:8]), _little(data[8:10]))
+    return ImageHead("image/gif", _little(data[6:8]), _little(data[8:10]))
 
 
-def _jpeg(data: bytes) -> Picture | None:
+def _jpeg(data: bytes) -> ImageHead | None:
     """ITU T.81: segments up to the frame header (SOF), which has the size."""
     if not data.startswith(b"\xff\xd8\xff"):
         return None
@@ -43,7 +43,9 @@ def _jpeg(data: bytes) -> Picture | None:
         if marker == 0xFF:  # fill byte
             place += 1
         elif 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            return Picture("image/jpeg", _big(data[place + 7 : place + 9]), _big(data[place + 5 : place + 7]))
+            return ImageHead(
+                "image/jpeg", _big(data[place + 7 : place + 9]), _big(data[place + 5 : place + 7])
+            )
         elif marker == 0x01 or 0xD0 <= marker <= 0xD7:  # no length
             place += 2
         else:
@@ -51,7 +53,7 @@ def _jpeg(data: bytes) -> Picture | None:
     return None
 
 
-def _webp(data: bytes) -> Picture | None:
+def _webp(data: bytes) -> ImageHead | None:
     """RFC 9649: a RIFF file with a lossy, a lossless or an extended first chunk."""
     if data[:4] != b"RIFF" or data[8:12] != b"WEBP" or len(data) < 30:
         return None
@@ -65,7 +67,7 @@ def _webp(data: bytes) -> Picture | None:
             size = _little(data[24:27]) + 1, _little(data[27:30]) + 1
         case _:
             return None
-    return Picture("image/webp", *size)
+    return ImageHead("image/webp", *size)
 
 
 def _big(number: bytes) -> int:

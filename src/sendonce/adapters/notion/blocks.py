@@ -5,7 +5,7 @@ are the children of its original. Nothing is fetched here.
 
 Three kinds of blocks:
 
-    shown      text, lists, tables, columns, pictures, …
+    shown      text, lists, tables, columns, images, …
     pointed at films, sounds, files, embeds: a card with a link
     skipped    what lives in Notion only: each with a warning that names it and where it stands
 """
@@ -45,7 +45,7 @@ from sendonce.domain.mailouts.blocks import (
     plain,
     seen,
 )
-from sendonce.domain.mailouts.links import Url, link_url, picture_url
+from sendonce.domain.mailouts.links import Url, image_url, link_url
 
 _Json = Mapping[str, Any]
 
@@ -239,9 +239,9 @@ class _Reader:
         body = mapped(block.get("image"))
         caption = self._text.read(body.get("caption"), place)
         address, expires = _file(body)
-        url = self._text.checked(picture_url, address, place)
+        url = self._text.checked(image_url, address, place)
         if url is None:
-            self._warn(place, f"skipped: {address[:80]!r} is no address of a picture.")
+            self._warn(place, f"skipped: {address[:80]!r} is no address of an image.")
             return list(self._inner(block, path, depth))
         image = Image(url, " ".join(plain(caption).split()), caption, expires=expires)
         return [image, *self._inner(block, path, depth)]

@@ -1,6 +1,6 @@
-"""A letter from a page of Notion: its properties, its blocks, and copies of its pictures.
+"""A letter from a page of Notion: its properties, its blocks, and copies of its images.
 
-Notion's file links die within the hour, so pictures are copied when the letter is read and served by us
+Notion's file links die within the hour, so images are copied when the letter is read and served by us
 under the hash of their content.
 """
 
@@ -25,8 +25,8 @@ from sendonce.domain.mailouts.rendering.hosting import Hosted
 from sendonce.errors import BadInput, Refused
 from sendonce.ports.mailouts import Assets
 
-# Slow servers cost the letter their pictures; they do not keep the next letter from being read.
-_PICTURES_WITHIN = 90.0
+# Slow servers cost the letter their images; they do not keep the next letter from being read.
+_IMAGES_WITHIN = 90.0
 
 
 class NotionLetters:
@@ -55,7 +55,7 @@ class NotionLetters:
         self._refuse_strays(page)
         tree = read_blocks(self._client, page_id)
         content = convert_blocks(tree.blocks)
-        hosted, warnings = self._copy_pictures(content.blocks)
+        hosted, warnings = self._copy_images(content.blocks)
         draft = Draft(
             subject=page.subject or page.title,
             blocks=content.blocks,
@@ -97,10 +97,10 @@ class NotionLetters:
         if self._table_id and not page.belongs_to(self._table_id):
             raise Refused("The page is not in the table of letters (NOTION_LETTERS_ID): move it there.")
 
-    def _copy_pictures(self, blocks: Sequence[Block]) -> tuple[dict[str, Hosted], list[str]]:
+    def _copy_images(self, blocks: Sequence[Block]) -> tuple[dict[str, Hosted], list[str]]:
         hosted: dict[str, Hosted] = {}
         warnings: list[str] = []
-        ends = time.monotonic() + _PICTURES_WITHIN
+        ends = time.monotonic() + _IMAGES_WITHIN
         for url in dict.fromkeys(file.url for file in files(blocks) if isinstance(file, Image)):
             seconds = min(LONGEST_FETCH, ends - time.monotonic())
             copy = copy_image(url, loopback_too=self._client.is_stand_in, seconds=seconds)

@@ -173,7 +173,7 @@ SENTENCES: Sequence[tuple[str, str]] = (
         "Страница не в таблице писем (NOTION_LETTERS_ID): перенесите её туда.",
     ),
     (
-        "The letter has neither a word nor a picture: write something below its subject.",
+        "The letter has neither a word nor an image: write something below its subject.",
         "В письме нет ни слова, ни картинки: напишите что-нибудь на странице.",
     ),
     (
@@ -292,7 +292,7 @@ WARNINGS: Sequence[tuple[str, str]] = (
     ("a row outside of a table", "это строка вне таблицы"),
     ("a letter cannot hold it", "в письме такого быть не может"),
     ("its original could not be read", "его оригинал не прочитать"),
-    ("$address is no address of a picture", "$address — не адрес картинки"),
+    ("$address is no address of an image", "$address — не адрес картинки"),
     ("$address is no address on the web", "$address — не адрес в интернете"),
     ("shown as a link: a letter cannot play it.", "показан ссылкой: в письме его не проиграть."),
     ("nested more than $most deep; shown flatter.", "вложен глубже $most уровней; показан площе."),
@@ -318,7 +318,7 @@ WARNINGS: Sequence[tuple[str, str]] = (
         "Картинка $name весит $size МБ: на телефоне её придётся ждать.",
     ),
     (
-        "it is not a PNG, JPEG, GIF or WebP picture. Put one of these instead",
+        "it is not a PNG, JPEG, GIF or WebP image. Put one of these instead",
         "это не PNG, JPEG, GIF и не WebP. Поставьте один из них",
     ),
     ("$size pixels are too many", "$size точек — слишком много"),

@@ -1,6 +1,6 @@
 """Letters from HTML files, which may come from anywhere.
 
-Nothing of the file's markup reaches a reader: its words, links and pictures become blocks, and the
+Nothing of the file's markup reaches a reader: its words, links and images become blocks, and the
 letter's HTML is our own. What has no block is left out, and the warnings say so.
 
 Subject and preheader come from front matter as in Markdown, or from ``<title>`` and
@@ -48,7 +48,7 @@ from sendonce.domain.mailouts.blocks import (
     seen,
     whole_variables,
 )
-from sendonce.domain.mailouts.links import Url, link_url, picture_url
+from sendonce.domain.mailouts.links import Url, image_url, link_url
 from sendonce.domain.mailouts.rendering import compose
 from sendonce.errors import BadInput
 
@@ -72,7 +72,7 @@ _MARKS = {"a": Marks.LETTERS, "A": Marks.LETTERS, "i": Marks.ROMAN, "I": Marks.R
 
 
 def read_html(text: str) -> Letter:
-    """A letter with its pictures where they are. Raises BadInput for what is missing or malformed."""
+    """A letter with its images where they are. Raises BadInput for what is missing or malformed."""
     return compose(html_draft(text)).letter
 
 
@@ -270,13 +270,11 @@ class _Reader:
         alt = " ".join(seen(node.attributes.get("alt", "")).split())
         width = node.attributes.get("width", "")
         if width in {"0", "1"} or node.attributes.get("height") in {"0", "1"}:
-            self._warn(node, "a picture of one pixel was left out: opens are not tracked.")
+            self._warn(node, "an image of one pixel was left out: opens are not tracked.")
             return []
-        url = self._checked(node, picture_url, source)
+        url = self._checked(node, image_url, source)
         if url is None:
-            self._warn(
-                node, f"the picture {source[:80]!r} was left out: its address must begin with https://."
-            )
+            self._warn(node, f"the image {source[:80]!r} was left out: its address must begin with https://.")
             return [Paragraph((replace(style, text=alt),))] if alt else []
         pixels = int(width) if re.fullmatch(r"[1-9]\d{0,3}", width) else None
         return [Image(url, alt, link=style.link, width=pixels)]

@@ -37,7 +37,7 @@ from sendonce.domain.mailouts.blocks import (
     seen,
     whole_variables,
 )
-from sendonce.domain.mailouts.links import Url, is_local, link_url, picture_url
+from sendonce.domain.mailouts.links import Url, image_url, is_local, link_url
 from sendonce.domain.mailouts.rendering import compose
 from sendonce.errors import BadInput
 
@@ -48,14 +48,14 @@ _ALIGN = re.compile(r"text-align:(left|center|right)")
 
 
 def read_markdown(text: str) -> Letter:
-    """A letter with its pictures where they are. Raises BadInput for what is missing or malformed."""
+    """A letter with its images where they are. Raises BadInput for what is missing or malformed."""
     return compose(markdown_draft(text)).letter
 
 
 def markdown_draft(text: str, *, local: bool = False) -> Draft:
     """The letter as a tree. Raises BadInput, with the line, for what is missing or malformed.
 
-    With ``local`` pictures may lie beside the file; whoever asks so has to host them.
+    With ``local`` images may lie beside the file; whoever asks so has to host them.
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     text = with_plain_quotes(text)
@@ -137,7 +137,7 @@ class _Reader:
         )
 
     def _paragraph(self, node: SyntaxTreeNode) -> list[Block]:
-        """The words of a paragraph, and its pictures as blocks of their own."""
+        """The words of a paragraph, and its images as blocks of their own."""
         blocks: list[Block] = []
         words: list[Span] = []
         for part in self._inline(node.children, Span("")):
@@ -149,7 +149,7 @@ class _Reader:
         return [*blocks, *_worded(words)]
 
     def _text(self, nodes: Sequence[SyntaxTreeNode]) -> RichText:
-        """Words alone: a picture among them is its description."""
+        """Words alone: an image among them is its description."""
         parts = self._inline(nodes, Span(""))
         return whole_variables(part if isinstance(part, Span) else Span(part.alt) for part in parts)
 
@@ -182,9 +182,9 @@ class _Reader:
         alt = seen(self._restore(node.content))
         if self._local and is_local(source):
             return [Image(Url(source), alt, link=style.link, expires=True)]
-        url = self._checked(picture_url, source)
+        url = self._checked(image_url, source)
         if url is None:
-            self._warn(f"the picture {source!r} was left out: a picture's address begins with https://.")
+            self._warn(f"the image {source!r} was left out: an image's address begins with https://.")
             return [replace(style, text=alt)]
         return [Image(url, alt, link=style.link)]
 

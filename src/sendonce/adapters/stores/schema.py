@@ -396,7 +396,7 @@ delivery_events = Table(
     Index("delivery_events_job", "job_id"),
 )
 
-# Pictures of letters: the addresses that Notion gives die within the hour.
+# Images of letters: the addresses that Notion gives die within the hour.
 assets = Table(
     "assets",
     metadata,

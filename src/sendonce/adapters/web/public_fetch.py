@@ -30,7 +30,7 @@ LONGEST_FETCH = 20.0
 _MOST_HEADERS = 64 * 1024
 _REDIRECTS = {301, 302, 303, 307, 308}
 
-# IANA's registry of special-purpose IPv4 addresses, whole: nobody keeps pictures in any of them, and what
+# IANA's registry of special-purpose IPv4 addresses, whole: nobody keeps images in any of them, and what
 # some are routed to is nobody's business. 224.0.0.0/4 is multicast.
 _SPECIAL_4 = tuple(
     IPv4Network(net)

@@ -259,7 +259,7 @@ def walk(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def files(blocks: Iterable[Block]) -> list[Image | LinkCard]:
-    """What to copy before the letter is rendered: every picture, and every file that expires."""
+    """What to copy before the letter is rendered: every image, and every file that expires."""
     return [
         block
         for block in walk(blocks)

@@ -15,7 +15,7 @@ from sendonce.domain.engine.templates import VARIABLE, map_literals, url_marked
 from sendonce.errors import BadInput
 
 Url = NewType("Url", str)
-"""An address fit for a letter. Made by ``link_url`` and ``picture_url`` only."""
+"""An address fit for a letter. Made by ``link_url`` and ``image_url`` only."""
 
 # WHATWG URL §4.4: browsers drop these wherever they stand, "java\nscript:" included.
 _DROPPED = re.compile(r"[\t\r\n]")
@@ -50,8 +50,8 @@ def link_url(source: str) -> Url | None:
             return None
 
 
-def picture_url(source: str) -> Url | None:
-    """The same for a picture: on the web or nowhere, since Gmail shows no ``data:``."""
+def image_url(source: str) -> Url | None:
+    """The same for an image: on the web or nowhere, since Gmail shows no ``data:``."""
     url = link_url(source)
     return url if url and url.lower().startswith("http") else None
 

@@ -16,12 +16,12 @@ from starlette.routing import Route
 
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.http.answers import error_answer
+from sendonce.entrypoints.http.assets import AssetEndpoint
 from sendonce.entrypoints.http.letter_page import LetterPageEndpoint
 from sendonce.entrypoints.http.links import LinkReader
 from sendonce.entrypoints.http.mailouts import MailoutEndpoints
 from sendonce.entrypoints.http.notion import NotionWebhookEndpoint
 from sendonce.entrypoints.http.operations import OperationEndpoints
-from sendonce.entrypoints.http.pictures import PictureEndpoint
 from sendonce.entrypoints.http.service import Service
 from sendonce.entrypoints.http.ses_events import SesEventEndpoint, attend_to_events
 from sendonce.entrypoints.http.unsubscribing import UnsubscribeEndpoints
@@ -86,7 +86,7 @@ def _routes(service: Service) -> list[Route]:
     service.at_close.append(inbox.close)
     mailouts = MailoutEndpoints(service, inbox)
     operations = OperationEndpoints(service)
-    pictures = PictureEndpoint(service)
+    assets = AssetEndpoint(service)
     notion = NotionWebhookEndpoint(service, inbox)
     return [
         Route("/ses-events", events.post, methods=["POST"]),
@@ -94,7 +94,7 @@ def _routes(service: Service) -> list[Route]:
         Route("/unsubscribe/undo", leave.undo, methods=["POST"]),
         Route("/send-mailout", mailouts.start, methods=["POST"]),
         Route("/mailouts/{mailout_id}", mailouts.status, methods=["GET"]),
-        Route("/assets/{sha256}", pictures.get, methods=["GET"]),
+        Route("/assets/{sha256}", assets.get, methods=["GET"]),
         Route("/letter", letter.get, methods=["GET"]),
         Route("/webhooks/notion", notion.post, methods=["POST"]),
         Route("/tick", operations.tick, methods=["GET", "POST"]),

@@ -13,7 +13,7 @@ from sendonce.entrypoints.http.service import Service
 from sendonce.errors import Unavailable
 from sendonce.flows.mailouts.view_letter import view_letter
 
-# Pictures and styles are the letter's; nothing in it runs, and nothing is sent from it.
+# Images and styles are the letter's; nothing in it runs, and nothing is sent from it.
 _POLICY = (
     "default-src 'none'; img-src http: https:; style-src 'unsafe-inline'; form-action 'none'; "
     "base-uri 'none'; frame-ancestors 'none'"

@@ -193,10 +193,10 @@ _METRICS = {
     }
 }
 
-_PICTURE = {
+_ASSET = {
     "get": {
         "operationId": "getPicture",
-        "summary": "A picture of a letter",
+        "summary": "An image of a letter",
         "parameters": [
             {
                 "name": "sha256",
@@ -205,7 +205,7 @@ _PICTURE = {
                 "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
             },
         ],
-        "responses": _answers({"description": "The picture, for ever the same."}, 404, 416, 503)
+        "responses": _answers({"description": "The image, for ever the same."}, 404, 416, 503)
         | {
             "206": {"description": "The part that Range asks for."},
             "304": {"description": "If-None-Match names what is here."},
@@ -338,7 +338,7 @@ OPENAPI: dict[str, Any] = {
         "/unsubscribe/undo": _UNDO,
         "/send-mailout": _SEND_MAILOUT,
         "/mailouts/{mailout_id}": _MAILOUT,
-        "/assets/{sha256}": _PICTURE,
+        "/assets/{sha256}": _ASSET,
         "/letter": _LETTER,
         "/webhooks/notion": _NOTION_WEBHOOK,
         "/tick": {"get": _tick("tick"), "post": _tick("tickByPost")},

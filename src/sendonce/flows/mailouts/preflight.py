@@ -25,7 +25,7 @@ def check_letter(letter: Letter, settings: MessageSettings, mailout_id: str) -> 
     """Raises BadInput for a letter that cannot be built, is empty, or that Gmail would clip."""
     compile_letter(letter, settings, mailout_id)
     if not letter.text.strip() and "<img" not in letter.html:
-        raise BadInput("The letter has neither a word nor a picture: write something below its subject.")
+        raise BadInput("The letter has neither a word nor an image: write something below its subject.")
     if len(letter.subject) > LONGEST_SUBJECT:
         raise BadInput(
             f"The subject has {len(letter.subject)} characters, and readers see the first 70 or so: make it "

@@ -1,4 +1,4 @@
-"""Pictures of letters on SQL, under the hash of their content."""
+"""Images of letters on SQL, under the hash of their content."""
 
 from __future__ import annotations
 

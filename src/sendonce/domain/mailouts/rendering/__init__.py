@@ -85,7 +85,7 @@ def _file_warnings(blocks: Sequence[Block], hosting: Hosting) -> list[str]:
     for block in walk(blocks):
         if isinstance(block, Image) and block.url not in hosting and _undrawn(block.url):
             warnings.append(
-                f"The picture {block.url} will not be seen in Gmail or Outlook. Use PNG, JPEG or GIF."
+                f"The image {block.url} will not be seen in Gmail or Outlook. Use PNG, JPEG or GIF."
             )
     return warnings
 

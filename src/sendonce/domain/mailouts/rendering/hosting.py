@@ -9,14 +9,14 @@ from sendonce.domain.mailouts.blocks import Image, LinkCard
 
 
 class Hosted(NamedTuple):
-    """A copy of a file at an address that stays. ``width`` is that of a picture, in pixels."""
+    """A copy of a file at an address that stays. ``width`` is that of an image, in pixels."""
 
     url: str
     width: int | None = None
 
 
 class Hosting:
-    """Answers where a picture or a file is: at its copy if there is one, else at its own address."""
+    """Answers where an image or a file is: at its copy if there is one, else at its own address."""
 
     def __init__(self, copies: Mapping[str, Hosted]) -> None:
         self._copies = copies

@@ -93,7 +93,7 @@ def _page(sheet: Sheet, content: str) -> str:
 
 
 class HtmlBlocks:
-    """Writes blocks. ``width`` is the room they have, which pictures and columns need in pixels."""
+    """Writes blocks. ``width`` is the room they have, which images and columns need in pixels."""
 
     def __init__(self, sheet: Sheet, hosting: Hosting) -> None:
         self._sheet = sheet
@@ -295,17 +295,17 @@ class HtmlBlocks:
             return self._painted("p", f"margin:0 0 16px;{SMALL}", block.caption, "muted")
         natural = place.width or block.width
         shown = min(natural, width) if natural else width
-        # Word takes the attribute; the others take the style, which never enlarges a picture.
+        # Word takes the attribute; the others take the style, which never enlarges an image.
         own = f"{shown}px" if natural else "auto"
         style = f"display:block;width:{own};max-width:100%;height:auto;border:0"
-        picture = self._sheet.tag(
+        image = self._sheet.tag(
             "img",
             style,
             attributes=f'src="{html_text(place.url)}" alt="{html_text(block.alt)}" width="{shown}"',
         )
         if block.link:
-            picture = f'<a href="{html_text(block.link)}">{picture}</a>'
-        return self._spaced(picture + self._caption(block.caption))
+            image = f'<a href="{html_text(block.link)}">{image}</a>'
+        return self._spaced(image + self._caption(block.caption))
 
     def _card(self, block: LinkCard) -> str:
         place = self._hosting.place(block)

@@ -92,7 +92,7 @@ class TextBlocks:
             lines = [f"{title}: {place.url}" if title else place.url] if place else []
             lines += [caption] if caption and block.title and place else []
             return "\n".join(lines)
-        # The address of a picture tells a reader nothing; its description does.
+        # The address of an image tells a reader nothing; its description does.
         words = caption or block.alt
         return f"{words} ({block.link})".lstrip() if block.link else words
 

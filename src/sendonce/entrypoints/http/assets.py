@@ -1,6 +1,6 @@
-"""GET /assets/{sha256}: pictures of letters. Open and immutable: the address is the content's hash.
+"""GET /assets/{sha256}: images of letters. Open and immutable: the address is the content's hash.
 
-Everybody who opens a letter asks for the same few pictures at the same time, so each is in memory once,
+Everybody who opens a letter asks for the same few assets at the same time, so each is in memory once,
 whoever reads it, and is handed out in pieces as fast as its reader takes them. A reader who takes none costs
 a piece; the server hangs up on him after a while.
 """
@@ -29,95 +29,95 @@ _MOST_READERS = 256
 
 
 @dataclass(slots=True, eq=False)
-class _Picture:
+class _Asset:
     content_type: str
     content: bytes
     readers: int = 0
 
 
-class PictureEndpoint:
+class AssetEndpoint:
     def __init__(self, service: Service) -> None:
         self._shelf = _Shelf(service)
 
     async def get(self, request: Request) -> Response:
         name = request.path_params["sha256"]
-        picture = await self._shelf.find(name) if _SHA256.fullmatch(name) else None
-        if picture is None:
-            return error_answer(404, "There is no such picture.")
+        asset = await self._shelf.find(name) if _SHA256.fullmatch(name) else None
+        if asset is None:
+            return error_answer(404, "There is no such image.")
         headers = _FOR_EVER | {"ETag": f'"{name}"'}
         if headers["ETag"] in request.headers.get("if-none-match", "")[:1000]:
-            return answer(b"", picture.content_type, 304, headers)
-        part = _wanted(request, len(picture.content), headers["ETag"])
+            return answer(b"", asset.content_type, 304, headers)
+        part = _wanted(request, len(asset.content), headers["ETag"])
         if part is None:
-            unsatisfiable = {"Content-Range": f"bytes */{len(picture.content)}"}
-            return error_answer(416, "The picture has no such part.", unsatisfiable)
+            unsatisfiable = {"Content-Range": f"bytes */{len(asset.content)}"}
+            return error_answer(416, "The image has no such part.", unsatisfiable)
         if self._shelf.readers >= _MOST_READERS:
             raise _busy()
-        return _Handout(self._shelf, picture, part, headers)
+        return _Handout(self._shelf, asset, part, headers)
 
 
 class _Shelf:
-    """The pictures that are being read, and those that were of late, in bounded memory."""
+    """The assets that are being read, and those that were of late, in bounded memory."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._pictures: dict[str, _Picture] = {}  # the one longest untouched comes first
+        self._assets: dict[str, _Asset] = {}  # the one longest untouched comes first
         self._fetching = asyncio.Lock()
         self.readers = 0
 
-    async def find(self, name: str) -> _Picture | None:
+    async def find(self, name: str) -> _Asset | None:
         """One at a time is fetched: a stranger who asks for many keeps one thread busy, and no more."""
         async with self._fetching:
-            picture = self._pictures.pop(name, None)
-            if picture is None:
+            asset = self._assets.pop(name, None)
+            if asset is None:
                 found = await self._service.in_thread(self._service.store.assets.get, name)
                 if found is None:
                     return None
-                picture = _Picture(*found)
-                self._make_room(len(picture.content))
-            self._pictures[name] = picture
-            return picture
+                asset = _Asset(*found)
+                self._make_room(len(asset.content))
+            self._assets[name] = asset
+            return asset
 
     def _make_room(self, needed: int) -> None:
-        held = sum(len(picture.content) for picture in self._pictures.values())
-        for name in [name for name, picture in self._pictures.items() if not picture.readers]:
+        held = sum(len(asset.content) for asset in self._assets.values())
+        for name in [name for name, asset in self._assets.items() if not asset.readers]:
             if held + needed <= _SHELF_BYTES:
                 return
-            held -= len(self._pictures.pop(name).content)
+            held -= len(self._assets.pop(name).content)
         if held and held + needed > _SHELF_BYTES:
             raise _busy()
 
 
 class _Handout(Response):
-    """The answer: a part of a picture, piece by piece."""
+    """The answer: a part of an asset, piece by piece."""
 
-    def __init__(self, shelf: _Shelf, picture: _Picture, part: range, headers: dict[str, str]) -> None:
-        whole = len(part) == len(picture.content)
+    def __init__(self, shelf: _Shelf, asset: _Asset, part: range, headers: dict[str, str]) -> None:
+        whole = len(part) == len(asset.content)
         headers |= {"Content-Length": str(len(part))}
         if not whole:
-            headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{len(picture.content)}"
-        head = answer(b"", picture.content_type, 200 if whole else 206, headers)
+            headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{len(asset.content)}"
+        head = answer(b"", asset.content_type, 200 if whole else 206, headers)
         super().__init__(None, head.status_code)
         self.raw_headers = head.raw_headers
         self._shelf = shelf
-        self._picture = picture
+        self._asset = asset
         self._part = part
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         self._shelf.readers += 1
-        self._picture.readers += 1
+        self._asset.readers += 1
         try:
             await send(
                 {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
             )
             part = self._part if scope["method"] != "HEAD" else range(0)
             for start in part[::_PIECE_BYTES]:
-                piece = self._picture.content[start : min(start + _PIECE_BYTES, part.stop)]
+                piece = self._asset.content[start : min(start + _PIECE_BYTES, part.stop)]
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             self._shelf.readers -= 1
-            self._picture.readers -= 1
+            self._asset.readers -= 1
 
 
 def _wanted(request: Request, size: int, etag: str) -> range | None:
@@ -134,4 +134,4 @@ def _wanted(request: Request, size: int, etag: str) -> range | None:
 
 
 def _busy() -> HTTPException:
-    return HTTPException(503, "Too many pictures are being read. Try again later.", {"Retry-After": "5"})
+    return HTTPException(503, "Too many images are being read. Try again later.", {"Retry-After": "5"})

@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from sendonce.entrypoints.http import pictures
+from sendonce.entrypoints.http import assets
 from sendonce.entrypoints.http.connections import ConnectionLimits
 from tests.adapters.http_stage import HttpStage, serving
 
@@ -36,7 +36,7 @@ def large(service: HttpStage, number: int, megabytes: int = 4) -> str:
 
 
 def unread(service: HttpStage, name: str, buffer: int = 64 * 1024) -> socket.socket:
-    """A reader who asks for a picture and takes none of it."""
+    """A reader who asks for an asset and takes none of it."""
     client = socket.socket()
     client.settimeout(20)
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
@@ -46,7 +46,7 @@ def unread(service: HttpStage, name: str, buffer: int = 64 * 1024) -> socket.soc
     return client
 
 
-def test_a_picture_is_the_same_for_ever(service: HttpStage) -> None:
+def test_an_asset_is_the_same_for_ever(service: HttpStage) -> None:
     """Any cache may keep it; whoever has it already is told so."""
     answer = service.ask("GET", f"/assets/{NAME}")
     assert (answer.status, answer.body) == (200, CONTENT)
@@ -117,9 +117,9 @@ def test_a_reader_who_does_not_read_is_hung_up_on(service: HttpStage) -> None:
 
 
 def test_readers_are_counted_and_room_is_bounded(service: HttpStage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Too many readers, or too many pictures in use: 503. What nobody reads makes room."""
-    monkeypatch.setattr(pictures, "_SHELF_BYTES", 9 * 2**20)
-    monkeypatch.setattr(pictures, "_MOST_READERS", 3)
+    """Too many readers, or too many assets in use: 503. What nobody reads makes room."""
+    monkeypatch.setattr(assets, "_SHELF_BYTES", 9 * 2**20)
+    monkeypatch.setattr(assets, "_MOST_READERS", 3)
     names = [large(service, number) for number in range(1, 5)]
     for name in names:
         assert service.ask("GET", f"/assets/{name}").status == 200
@@ -133,7 +133,7 @@ def test_readers_are_counted_and_room_is_bounded(service: HttpStage, monkeypatch
         assert service.ask("GET", "/healthz").status == 200
 
 
-def test_a_picture_that_many_ask_for_is_fetched_once(
+def test_an_asset_that_many_ask_for_is_fetched_once(
     service: HttpStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where they all ask before it is there."""
