@@ -1,0 +1,1 @@
+"""The open web: addresses of sites, and what their pages say."""

@@ -22,6 +22,7 @@ from sendonce.entrypoints.cli.engine import (
 from sendonce.entrypoints.cli.mailouts import letters, mailouts, notion, reports
 from sendonce.entrypoints.cli.output import say_error
 from sendonce.entrypoints.cli.people import people, subscribers, suppressions
+from sendonce.entrypoints.cli.prospecting import companies
 from sendonce.errors import SendonceError
 
 _NO_EDGE = 1000
@@ -57,6 +58,7 @@ for group in (
     workers.group,
     database.group,
     notion.group,
+    companies.group,
 ):
     app.add_typer(group, cls=WholeHelp)
 for command in (

@@ -1,0 +1,1 @@
+"""Door B: searches, companies and their contacts."""

@@ -1,0 +1,13 @@
+"""What prospecting needs from outside."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from sendonce.domain.prospecting.sites import Site
+
+
+class Sites(Protocol):
+    """Knows which company an address on the web belongs to. Asks no network."""
+
+    def read(self, text: str) -> Site: ...
