@@ -11,6 +11,7 @@ from dotenv import dotenv_values
 
 from sendonce.settings import DECLARED, load_settings
 from sendonce.settings import docs as settings_docs
+from sendonce.settings.table import BEING_BUILT
 
 ROOT = Path(__file__).parents[2]
 REWRITE = "run: .venv/bin/python -m sendonce.settings.docs"
@@ -96,3 +97,18 @@ def test_only_settings_reads_the_environment() -> None:
         file for file in product.rglob("*.py") if _touches_environment(file.read_text(encoding="utf-8"))
     ]
     assert [str(file.relative_to(product)) for file in readers] == ["settings/loading.py"]
+
+
+def test_every_setting_is_read_or_says_that_it_is_not() -> None:
+    """A setting that does nothing is a trap, unless the page says so."""
+    read = {
+        node.attr if isinstance(node, ast.Attribute) else str(node.value).lower()
+        for file in (ROOT / "src" / "sendonce").rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        or (isinstance(node, ast.Constant) and file.name == "loading.py" and isinstance(node.value, str))
+    }
+    fallbacks = {it.fallback for it in DECLARED.values()}
+    unread = {name for name in DECLARED if name.lower() not in read} - fallbacks
+    said = {it.name for it in DECLARED.values() if it.group in BEING_BUILT or "Not used yet." in it.help}
+    assert unread == said

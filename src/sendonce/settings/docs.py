@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sendonce.settings import DECLARED
 from sendonce.settings.kinds import Declaration, display
-from sendonce.settings.table import GROUPS
+from sendonce.settings.table import BEING_BUILT, GROUPS
 
 _EXAMPLE_HEAD = """\
 # The settings of sendonce. Copy this file to .env, take away the # before those you need, and set them.
@@ -36,10 +36,12 @@ Lists are comma-separated. Yes and no are `true`/`false`, `yes`/`no`, `on`/`off`
 have a fraction. Addresses of outside services (`…_URL`) are settings too, so that a local stand-in is one
 variable.
 
-Settings of parts that are still being built (prospecting, campaigns) are read and checked like the others.
+Settings of parts that are still being built are read and checked like the others, and nothing uses them yet:
+prospecting, campaigns and alerts. `sendonce` keeps their names, so that an environment can be prepared.
 """
 
 
+_NOT_USED_YET = "This part is being built: nothing uses these settings yet."
 _TABLE_HEAD = "| variable | default | what it is, and where to get it |\n|---|---|---|\n"
 
 
@@ -48,6 +50,7 @@ def env_example() -> str:
     parts = [_EXAMPLE_HEAD]
     for group, members in _by_group():
         parts.append(f"\n# ── {GROUPS[group]} " + "─" * (80 - len(GROUPS[group])) + "\n")
+        parts += [f"# {_NOT_USED_YET}\n"] if group in BEING_BUILT else []
         parts += (_example_entry(it) for it in members)
     return "".join(parts)
 
@@ -56,7 +59,8 @@ def reference() -> str:
     """The text of ``docs/reference/settings.md``."""
     parts = [_REFERENCE_HEAD]
     for group, members in _by_group():
-        parts.append(f"\n## {GROUPS[group]}\n\n{_TABLE_HEAD}")
+        note = f"{_NOT_USED_YET}\n\n" if group in BEING_BUILT else ""
+        parts.append(f"\n## {GROUPS[group]}\n\n{note}{_TABLE_HEAD}")
         parts += (f"| `{it.name}` | {_default_cell(it)} | {_cell(_sentence(it))} |\n" for it in members)
     return "".join(parts)
 

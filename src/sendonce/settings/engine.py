@@ -119,6 +119,6 @@ class EngineSettings:
     smtp_messages_per_connection: int = setting("SMTP", whole(1), 100,
         "After so many letters a new connection is made; some servers set a limit.")
     imap_host: str = setting("SMTP", kinds.host, "",
-        "The same account's IMAP server: letters in its Sent folder settle doubt. From your mail "
-        "provider.", "imap.example.com")
+        "The same account's IMAP server: letters in its Sent folder will settle doubt. From your mail "
+        "provider. Not used yet.", "imap.example.com")
     # fmt: on

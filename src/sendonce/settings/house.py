@@ -44,8 +44,8 @@ class HouseSettings:
         "Known from older setups; DATABASE_URL is needed beside it. Supabase: Project Settings, API.",
         "https://abcdefgh.supabase.co")
     supabase_service_role_key: str = secret("database",
-        "Known from older setups and not used while DATABASE_URL is. Supabase: Project Settings, API "
-        "keys.")
+        "Known from older setups, for a store over Supabase's REST API. Supabase: Project Settings, API "
+        "keys. Not used yet.")
     state_dir: Path = setting("database", kinds.path, Path(),
         "Locks and journals of the workers of this machine; must be on a local disk and outlive restarts.",
         "/var/lib/sendonce", otherwise="$XDG_STATE_HOME/sendonce, or ~/.local/state/sendonce")

@@ -32,6 +32,9 @@ GROUPS = {
 }
 """In this order people read them, whichever room a group belongs to."""
 
+BEING_BUILT = ("prospecting", "campaigns", "alerts")
+"""Groups of which nothing reads the settings yet. Their names are promised already."""
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Settings(CampaignSettings, ProspectingSettings, MailoutSettings, EngineSettings, HouseSettings):
