@@ -10,14 +10,18 @@
     │   ├── Overtaken          somebody else changed it meanwhile     exit 3, HTTP 409
     │   ├── LedgerRolledBack   the database is older than what was sent from it
     │   └── SchemaMismatch     the database has another program's schema
+    ├── NotGenuine             a message is not from whom it says     HTTP 403
     ├── WorkerBuried           the ledger has ended this worker       exit 1: start it again
     └── Unavailable            something outside did not answer       exit 1, HTTP 503
+        ├── CertificateUnknown a certificate has to be fetched first
         └── StoreLost          the database went away in mid-sentence
 
 Foreign exceptions are translated where they come in, always ``from exc``.
 """
 
 from __future__ import annotations
+
+from concurrent.futures import Future
 
 
 class SendonceError(Exception):
@@ -68,6 +72,12 @@ class SchemaMismatch(Refused):
     pass
 
 
+class NotGenuine(SendonceError):
+    """It is not signed by whom it says, or nobody asked for it. The cause is for the log alone."""
+
+    http_status = 403
+
+
 class WorkerBuried(SendonceError):
     """Others took this worker for dead: it may claim nothing more. A new one may take its place."""
 
@@ -75,6 +85,16 @@ class WorkerBuried(SendonceError):
 class Unavailable(SendonceError):
     exit_code = 1
     http_status = 503
+
+
+class CertificateUnknown(Unavailable):
+    """The certificate at ``url`` is not here yet. ``learning`` ends when it was looked for, within
+    ``patience`` seconds."""
+
+    def __init__(self, url: str, learning: Future[None], patience: float) -> None:
+        super().__init__(f"The certificate at {url} has not been fetched yet.")
+        self.learning = learning
+        self.patience = patience
 
 
 class StoreLost(Unavailable):

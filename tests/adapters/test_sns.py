@@ -25,10 +25,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sendonce.adapters.aws.credentials import Credentials
-from sendonce.adapters.events.sns import SnsMessage, SnsRefused, SnsVerifier
-from sendonce.adapters.events.sns_certificates import CertificateUnknown, fetch_certificate
+from sendonce.adapters.events.sns import SnsVerifier
+from sendonce.adapters.events.sns_certificates import fetch_certificate
 from sendonce.adapters.events.sns_subscriptions import confirm_subscription
-from sendonce.errors import BadInput, Unavailable
+from sendonce.domain.engine.sns_messages import SnsMessage
+from sendonce.errors import BadInput, CertificateUnknown, NotGenuine, Unavailable
 from tests.adapters.http_server import ScriptedServer, Step, answer
 
 TOPIC = "arn:aws:sns:eu-central-1:123456789012:ses-events"
@@ -127,7 +128,7 @@ def test_china_has_its_own_host() -> None:
     topic = "arn:aws-cn:sns:cn-north-1:123456789012:t"
     url = f"https://sns.cn-north-1.amazonaws.com.cn/SimpleNotificationService-{'0' * 32}.pem"
     assert _verify(_signed(_fields(TopicArn=topic, SigningCertURL=url)), topics=(topic,)).topic_arn == topic
-    with pytest.raises(SnsRefused):
+    with pytest.raises(NotGenuine):
         _verify(_signed(_fields(SigningCertURL=CERT_URL.replace(".com/", ".com.cn/"))))
 
 
@@ -169,7 +170,7 @@ def test_a_certificate_from_elsewhere_is_never_fetched(url: str, pinned: bool, t
         frozenset({TOPIC}), tmp_path / "sns.pem" if pinned else None, fetch=aws, now=lambda: NOW
     )
     body = json.dumps(_signed(_fields(SigningCertURL=url))).encode()
-    with pytest.raises(SnsRefused) as refusal:
+    with pytest.raises(NotGenuine) as refusal:
         verifier.verify(body, {})
     assert (refusal.value.http_status, aws.fetched) == (403, [])
 
@@ -188,7 +189,7 @@ def test_a_certificate_from_elsewhere_is_never_fetched(url: str, pinned: bool, t
 def test_a_topic_that_is_not_ours_is_refused_before_any_fetch(topics: tuple[str, ...], sent: str) -> None:
     """A genuine signature of a stranger's topic is worth nothing; an empty list refuses everything."""
     aws = Aws()
-    with pytest.raises(SnsRefused):
+    with pytest.raises(NotGenuine):
         _verify(_signed(_fields(TopicArn=sent)), aws, topics)
     assert aws.fetched == []
 
@@ -198,7 +199,7 @@ def test_a_changed_field_breaks_the_signature(name: str) -> None:
     """Any signed field that was touched is noticed."""
     fields = _signed(_fields(Subject="s"))
     fields[name] = "2026-03-04T11:59:01.123Z" if name == "Timestamp" else f"{fields[name]}x"
-    with pytest.raises(SnsRefused, match="wrong signature"):
+    with pytest.raises(NotGenuine, match="wrong signature"):
         _verify(fields)
 
 
@@ -207,13 +208,13 @@ def test_a_changed_field_breaks_the_signature(name: str) -> None:
 )
 def test_the_signature_version_means_its_hash(version: Any, sha: str) -> None:
     """Version 1 is SHA1 and version 2 is SHA256; no other version, no other pairing."""
-    with pytest.raises(SnsRefused):
+    with pytest.raises(NotGenuine):
         _verify(_signed(_fields(SignatureVersion=version), sha=sha))
 
 
 def test_another_key_is_refused() -> None:
     """Signed by somebody, but not by the certificate's owner."""
-    with pytest.raises(SnsRefused, match="wrong signature"):
+    with pytest.raises(NotGenuine, match="wrong signature"):
         _verify(_signed(_fields(), OTHER_KEY))
 
 
@@ -222,7 +223,7 @@ def test_one_signed_text_has_one_reading() -> None:
     genuine = _signed(_fields(Subject="hello"))
     forged = {name: value for name, value in genuine.items() if name != "Subject"}
     forged["MessageId"] = f"{genuine['MessageId']}\nSubject\nhello"
-    with pytest.raises(SnsRefused, match="line end in MessageId"):
+    with pytest.raises(NotGenuine, match="line end in MessageId"):
         _verify(forged)
 
 
@@ -242,7 +243,7 @@ def test_one_signed_text_has_one_reading() -> None:
 @pytest.mark.parametrize("value", [None, 7, ["x"], {"a": 1}, True, ""])
 def test_fields_have_their_types(name: str, value: Any) -> None:
     """A missing or mistyped field is a refusal, not a crash."""
-    with pytest.raises(SnsRefused):
+    with pytest.raises(NotGenuine):
         _verify(_signed(_fields()) | {name: value})
 
 
@@ -270,7 +271,7 @@ def test_fields_have_their_types(name: str, value: Any) -> None:
 def test_what_is_not_an_envelope_is_a_bad_request(body: bytes) -> None:
     """Broken, bottomless, ambiguous or oversized JSON is 400 or 403, and fetches nothing."""
     aws = Aws()
-    with pytest.raises(SnsRefused) as refusal:
+    with pytest.raises(NotGenuine) as refusal:
         _verify(body, aws)
     assert refusal.value.http_status in (400, 403)
     assert aws.fetched == []
@@ -279,14 +280,14 @@ def test_what_is_not_an_envelope_is_a_bad_request(body: bytes) -> None:
 def test_a_duplicate_key_is_refused_though_signed() -> None:
     """Which of the two would have been believed?"""
     body = json.dumps(_signed(_fields())).replace("{", '{"Message": "evil",', 1).encode()
-    with pytest.raises(SnsRefused, match="twice"):
+    with pytest.raises(NotGenuine, match="twice"):
         _verify(body)
 
 
 def test_raw_delivery_is_refused() -> None:
     """Without an envelope there is no signature; whatever the header says."""
     verifier = SnsVerifier(frozenset({TOPIC}), fetch=Aws(), now=lambda: NOW)
-    with pytest.raises(SnsRefused, match="Raw"):
+    with pytest.raises(NotGenuine, match="Raw"):
         verifier.verify(json.dumps(_signed(_fields())).encode(), {"X-Amz-SNS-RawDelivery": "true"})
 
 
@@ -294,7 +295,7 @@ def test_old_evidence_counts_and_old_orders_do_not() -> None:
     """An event of last year is accepted; a confirmation of two hours ago is not."""
     assert _verify(_signed(_fields(Timestamp="2025-03-04T11:59:00.000Z"))).type == "Notification"
     for kind in ("SubscriptionConfirmation", "UnsubscribeConfirmation"):
-        with pytest.raises(SnsRefused, match="too old"):
+        with pytest.raises(NotGenuine, match="too old"):
             _verify(_signed(_fields(kind, Timestamp="2026-03-04T10:00:00.000Z")))
 
 
@@ -303,14 +304,14 @@ def test_old_evidence_counts_and_old_orders_do_not() -> None:
 )
 def test_a_timestamp_has_the_form_of_sns(stamp: str) -> None:
     """Other forms are refused even when signed."""
-    with pytest.raises(SnsRefused, match="Timestamp"):
+    with pytest.raises(NotGenuine, match="Timestamp"):
         _verify(_signed(_fields(Timestamp=stamp)))
 
 
 @pytest.mark.parametrize("start", [NOW + timedelta(days=1), NOW - timedelta(days=400)])
 def test_a_certificate_outside_its_dates_is_refused(start: datetime) -> None:
     """Not yet valid, or expired."""
-    with pytest.raises(SnsRefused, match="not now"):
+    with pytest.raises(NotGenuine, match="not now"):
         _verify(_signed(_fields()), Aws(_certificate(KEY, start)))
 
 
@@ -406,7 +407,7 @@ def test_fetches_under_way_hold_up_nobody_whose_certificate_is_here() -> None:
         _unknown(verifier, _made_up(number))
     assert verifier.verify(GENUINE, {}).topic_arn == TOPIC
     forged = json.dumps(_signed(_fields()) | {"MessageId": "another"}).encode()
-    with pytest.raises(SnsRefused):
+    with pytest.raises(NotGenuine):
         verifier.verify(forged, {})  # and a forged signature does not spoil the certificate
     assert verifier.verify(GENUINE, {}).topic_arn == TOPIC
     aws.may_answer.set()
@@ -430,7 +431,7 @@ def test_a_pinned_certificate_means_no_fetch_at_all(tmp_path: Path) -> None:
     aws = Aws()
     verifier = SnsVerifier(frozenset({TOPIC}), tmp_path / "sns.pem", fetch=aws, now=lambda: NOW)
     assert verifier.verify(json.dumps(_signed(_fields())).encode(), {}).topic_arn == TOPIC
-    with pytest.raises(SnsRefused):
+    with pytest.raises(NotGenuine):
         verifier.verify(json.dumps(_signed(_fields(), OTHER_KEY)).encode(), {})
     assert aws.fetched == []
 
@@ -470,9 +471,9 @@ _json = st.recursive(
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=60) | st.dictionaries(st.sampled_from([*_fields(), "Subject", "Token"]), _json))
 def test_any_input_is_refused_in_an_orderly_way(damage: bytes | dict[str, Any]) -> None:
-    """Whatever comes, the answer is SnsRefused, and nothing is fetched unless the envelope is whole."""
+    """Whatever comes, the answer is NotGenuine, and nothing is fetched unless the envelope is whole."""
     body = damage if isinstance(damage, bytes) else json.dumps(_fields() | damage).encode()
-    with pytest.raises(SnsRefused):
+    with pytest.raises(NotGenuine):
         _verify(body)
 
 

@@ -22,7 +22,7 @@ from cryptography.x509.oid import NameOID
 
 from sendonce.adapters.aws.credentials import Credentials, StaticCredentials
 from sendonce.adapters.doctor.queue import QueueProbe
-from sendonce.adapters.events.sns import SnsMessage, SnsVerifier
+from sendonce.adapters.events.sns import SnsVerifier
 from sendonce.adapters.events.sns_envelopes import SnsEnvelopes
 from sendonce.adapters.events.sqs import SqsQueue, SqsSettings
 from sendonce.adapters.metrics import Metrics, NullMetrics
@@ -31,6 +31,7 @@ from sendonce.domain.engine.checks import Verdict
 from sendonce.domain.engine.event_route import Coverage
 from sendonce.domain.engine.events import DeliveryEvent, EventVerdict
 from sendonce.domain.engine.jobs import JobState
+from sendonce.domain.engine.sns_messages import SnsMessage
 from sendonce.errors import BadInput, Unavailable
 from sendonce.flows.engine.listen import Listener
 from sendonce.flows.engine.pull_events import EventPuller

@@ -10,9 +10,10 @@ from sendonce.settings import Settings
 from sendonce.wiring.transports import aws_credentials
 
 if TYPE_CHECKING:
-    from sendonce.adapters.events.sns import SnsMessage, SnsVerifier
+    from sendonce.adapters.events.sns import SnsVerifier
     from sendonce.adapters.events.sns_envelopes import SnsEnvelopes
     from sendonce.adapters.events.sqs import SqsQueue
+    from sendonce.domain.engine.sns_messages import SnsMessage
     from sendonce.flows.engine.pull_events import EventPuller
     from sendonce.ports.engine import Meter
     from sendonce.ports.store import Store

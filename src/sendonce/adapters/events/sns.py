@@ -13,7 +13,6 @@ import binascii
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -24,13 +23,12 @@ from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from sendonce.adapters.events.sns_certificates import (
-    CERTIFICATE_SECONDS,
     Certificates,
-    CertificateUnknown,
     fetch_certificate,
 )
+from sendonce.domain.engine.sns_messages import SnsMessage
 from sendonce.domain.engine.strict_json import strict_object
-from sendonce.errors import BadInput, SendonceError
+from sendonce.errors import BadInput, CertificateUnknown, NotGenuine
 
 MAX_BODY_BYTES = 256 * 1024
 _CONTROL_MESSAGE_AGE = timedelta(hours=1)  # SNS retries over HTTPS for no longer
@@ -60,31 +58,10 @@ _SIGNED_FIELDS["UnsubscribeConfirmation"] = _SIGNED_FIELDS["SubscriptionConfirma
 _OPTIONAL = frozenset({"Subject"})
 
 
-class SnsRefused(SendonceError):
-    """Not from SNS, or not from a topic of ours (403), or not readable at all (400)."""
+class SnsUnreadable(NotGenuine):
+    """Not a message of SNS at all."""
 
-    http_status = 403
-
-
-class SnsUnreadable(SnsRefused):
     http_status = 400
-
-
-@dataclass(frozen=True, slots=True)
-class SnsMessage:
-    """A message whose signature was checked. ``token`` is there in confirmations only."""
-
-    type: str
-    message_id: str
-    topic_arn: str
-    timestamp: datetime
-    message: str
-    token: str | None = None
-    subscribe_url: str | None = None
-
-    @property
-    def region(self) -> str:
-        return self.topic_arn.split(":")[3]
 
 
 class SnsVerifier:
@@ -105,7 +82,7 @@ class SnsVerifier:
     def screen(self, body: bytes, headers: Mapping[str, str]) -> None:
         """Refuse what cannot be from a topic of ours. It costs next to nothing: nothing is parsed."""
         if any(name.lower() == "x-amz-sns-rawdelivery" for name in headers):
-            raise SnsRefused("Raw message delivery carries no signature. Turn it off on the subscription.")
+            raise NotGenuine("Raw message delivery carries no signature. Turn it off on the subscription.")
         if len(body) > MAX_BODY_BYTES:
             raise SnsUnreadable(f"The SNS message has {len(body)} bytes; {MAX_BODY_BYTES} are the most.")
         if any(topic in body for topic in self._topics_as_sent):
@@ -114,7 +91,7 @@ class SnsVerifier:
         if named is None:
             raise SnsUnreadable("The message is not from SNS: it names no TopicArn.")
         topic = named[1].decode("utf-8", "replace")
-        raise SnsRefused(f"The topic {topic!r} is not in SNS_ALLOWED_TOPIC_ARNS.")
+        raise NotGenuine(f"The topic {topic!r} is not in SNS_ALLOWED_TOPIC_ARNS.")
 
     def verify(self, body: bytes, headers: Mapping[str, str]) -> SnsMessage:
         """The same as ``verify_now``, but waits for a certificate that has to be fetched."""
@@ -122,11 +99,11 @@ class SnsVerifier:
             return self.verify_now(body, headers)
         except CertificateUnknown as unknown:
             with suppress(TimeoutError):
-                unknown.learning.result(CERTIFICATE_SECONDS)
+                unknown.learning.result(unknown.patience)
         return self.verify_now(body, headers)
 
     def verify_now(self, body: bytes, headers: Mapping[str, str]) -> SnsMessage:
-        """The message, or SnsRefused. Unavailable means that SNS should try again later.
+        """The message, or NotGenuine. Unavailable means that SNS should try again later.
 
         Raises CertificateUnknown where a certificate has to be fetched first; that has begun then.
         """
@@ -144,22 +121,22 @@ class SnsVerifier:
         try:
             key.verify(signature, signed, PKCS1v15(), algorithm)
         except InvalidSignature as exc:
-            raise SnsRefused("The SNS message has a wrong signature.") from exc
+            raise NotGenuine("The SNS message has a wrong signature.") from exc
         if kind != "Notification" and self._now() - message.timestamp > _CONTROL_MESSAGE_AGE:
-            raise SnsRefused(f"The SNS {kind} is of {message.timestamp.isoformat()}: too old to act upon.")
+            raise NotGenuine(f"The SNS {kind} is of {message.timestamp.isoformat()}: too old to act upon.")
         return message
 
     def _own_topic(self, fields: dict[str, Any]) -> str:
         topic = _text(fields, "TopicArn")
         if topic not in self._allowed_topics:
-            raise SnsRefused(f"The topic {topic[:300]!r} is not in SNS_ALLOWED_TOPIC_ARNS.")
+            raise NotGenuine(f"The topic {topic[:300]!r} is not in SNS_ALLOWED_TOPIC_ARNS.")
         return topic
 
     def _valid_key(self, url: str) -> RSAPublicKey:
         certificate = self._certificates.get(url)
         first, last = certificate.not_valid_before_utc, certificate.not_valid_after_utc
         if not first <= self._now() <= last:
-            raise SnsRefused(
+            raise NotGenuine(
                 f"The SNS certificate is valid from {first:%Y-%m-%d} to {last:%Y-%m-%d}, not now."
             )
         key = certificate.public_key()
@@ -178,22 +155,22 @@ def _certificate_url(fields: dict[str, Any], topic: str) -> str:
     """The whole string is matched: a parser may be tricked by ``\\@``, a port, a query or a line end."""
     parts = _TOPIC.fullmatch(topic)
     if parts is None:
-        raise SnsRefused(f"The topic {topic[:300]!r} is not a topic ARN. Correct SNS_ALLOWED_TOPIC_ARNS.")
+        raise NotGenuine(f"The topic {topic[:300]!r} is not a topic ARN. Correct SNS_ALLOWED_TOPIC_ARNS.")
     host = f"sns.{parts[2]}.amazonaws.com" + (".cn" if parts[1] == "aws-cn" else "")
     url = _text(fields, "SigningCertURL")
     if not re.fullmatch(rf"https://{re.escape(host)}/SimpleNotificationService-[0-9a-f]{{32}}\.pem", url):
-        raise SnsRefused(f"The signing certificate is said to be at {url[:200]!r}, which is not {host}'s.")
+        raise NotGenuine(f"The signing certificate is said to be at {url[:200]!r}, which is not {host}'s.")
     return url
 
 
 def _signature(fields: dict[str, Any]) -> tuple[hashes.HashAlgorithm, bytes]:
     version = _text(fields, "SignatureVersion")
     if version not in _HASHES:
-        raise SnsRefused(f"The SNS message has SignatureVersion {version[:20]!r}; 1 and 2 are known.")
+        raise NotGenuine(f"The SNS message has SignatureVersion {version[:20]!r}; 1 and 2 are known.")
     try:
         signature = base64.b64decode(_text(fields, "Signature"), validate=True)
     except (binascii.Error, ValueError) as exc:
-        raise SnsRefused("The SNS message has a Signature that is not base64.") from exc
+        raise NotGenuine("The SNS message has a Signature that is not base64.") from exc
     return _HASHES[version](), signature
 
 

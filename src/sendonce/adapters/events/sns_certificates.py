@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
-from sendonce.errors import BadInput, Unavailable
+from sendonce.errors import BadInput, CertificateUnknown, Unavailable
 
 T = TypeVar("T")
 
@@ -50,14 +50,6 @@ def fetch_certificate(url: str) -> bytes:
         raise Unavailable(f"{url} could not be fetched: {exc}") from exc
     finally:
         connection.close()
-
-
-class CertificateUnknown(Unavailable):
-    """The certificate at ``url`` is not here yet; ``learning`` tells when it was looked for."""
-
-    def __init__(self, url: str, learning: Future[None]) -> None:
-        super().__init__(f"The SNS certificate at {url} has not been fetched yet.")
-        self.learning = learning
 
 
 @dataclass(slots=True)
@@ -101,7 +93,7 @@ class Certificates:
             failed_at, why = self._bad.get(url, (-_BAD_SECONDS, ""))
             if time.monotonic() - failed_at < _BAD_SECONDS:
                 raise Unavailable(f"No certificate to check the SNS message with: {why}")
-            raise CertificateUnknown(url, self._wish_for(url))
+            raise CertificateUnknown(url, self._wish_for(url), CERTIFICATE_SECONDS)
 
     def _wish_for(self, url: str) -> Future[None]:
         if url not in self._wishes and len(self._wishes) >= _MOST_WISHES:

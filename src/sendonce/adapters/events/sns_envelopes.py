@@ -6,9 +6,10 @@ import logging
 from collections.abc import Callable
 
 from sendonce.adapters.events.ses_events import read_notification
-from sendonce.adapters.events.sns import SnsMessage, SnsRefused, SnsVerifier
+from sendonce.adapters.events.sns import SnsVerifier
 from sendonce.domain.engine.queued_messages import Control, QueuedMessage, Told
-from sendonce.errors import Refused
+from sendonce.domain.engine.sns_messages import SnsMessage
+from sendonce.errors import NotGenuine, Refused
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +27,7 @@ class SnsEnvelopes:
     def read(self, message: QueuedMessage) -> Told:
         try:
             envelope = self._verifier.verify(message.body, {})
-        except SnsRefused as exc:
+        except NotGenuine as exc:
             hint = (
                 " Is raw message delivery on? Turn it off on the subscription." if _raw(message.body) else ""
             )

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from sendonce.adapters.aws.credentials import Credentials
 from sendonce.adapters.aws.http1 import Endpoint
 from sendonce.adapters.aws.sigv4 import sign
-from sendonce.adapters.events.sns import SnsMessage
+from sendonce.domain.engine.sns_messages import SnsMessage
 from sendonce.errors import BadInput, Unavailable
 
 _TIMEOUT_SECONDS = 10.0

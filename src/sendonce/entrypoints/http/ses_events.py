@@ -14,15 +14,14 @@ from functools import partial
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sendonce.adapters.events.sns import SnsMessage, SnsRefused
-from sendonce.adapters.events.sns_certificates import CERTIFICATE_SECONDS, CertificateUnknown
 from sendonce.domain.engine.event_route import ATTEND_EVERY
+from sendonce.domain.engine.sns_messages import SnsMessage
 from sendonce.entrypoints.http.access import Gate
 from sendonce.entrypoints.http.answers import error_answer, json_answer
 from sendonce.entrypoints.http.bodies import read_body
 from sendonce.entrypoints.http.service import Service
 from sendonce.entrypoints.http.slow_lane import SlowLane
-from sendonce.errors import Unavailable
+from sendonce.errors import CertificateUnknown, NotGenuine, Unavailable
 from sendonce.flows.engine.repeat import shortages
 from sendonce.flows.engine.take_events import EventIntake
 from sendonce.wiring.events import sns_envelopes, sns_verifier
@@ -50,7 +49,7 @@ async def _learnt(unknown: CertificateUnknown) -> None:
     """Wait for a certificate without a thread: those that verify are few, and most messages need none."""
     with suppress(TimeoutError):
         learning = asyncio.shield(asyncio.wrap_future(unknown.learning))
-        await asyncio.wait_for(learning, CERTIFICATE_SECONDS)
+        await asyncio.wait_for(learning, unknown.patience)
 
 
 # Up to this length a message is read in the loop: handing it to a thread and back takes longer.
@@ -88,7 +87,7 @@ class SesEventEndpoint:
     async def _take(self, request: Request, body: bytes) -> Response:
         try:
             message = await self._verified(request, body)
-        except SnsRefused as refusal:
+        except NotGenuine as refusal:
             return self._turn_away(request, refusal)
         if message.type == "Notification" and len(body) <= _SHORT:
             told = self._envelopes.told_by(message)
@@ -116,11 +115,11 @@ class SesEventEndpoint:
                 async with self._slow_lane.turn():
                     return await self._service.in_verifier(verify)
             return verify() if len(body) <= _SHORT else await self._service.in_verifier(verify)
-        except SnsRefused:
+        except NotGenuine:
             self._forgers.tolerates(request)
             raise
 
-    def _turn_away(self, request: Request, refusal: SnsRefused) -> Response:
+    def _turn_away(self, request: Request, refusal: NotGenuine) -> Response:
         """The cause is for the log; a stranger learns nothing, and cannot fill the log either."""
         if self._service.gate.tolerates(request):
             log.warning("SNS message refused", extra={"fields": {"error": str(refusal)}})
