@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +18,9 @@ import pytest
 from sendonce.adapters.stores.sql import open_store
 from sendonce.adapters.stores.sql.store import SqlStore
 from sendonce.domain.mailouts.mailouts import MailoutStatus
+from sendonce.entrypoints.cli.engine.scheduler import Housekeeper
+from sendonce.settings import load_settings
+from sendonce.wiring.stores import state_directory
 from tests.conformance.stage import Stage
 
 
@@ -93,6 +98,28 @@ def test_a_cancelled_mailout_is_brought_to_its_end(store: SqlStore, tmp_path: Pa
     with scheduler(store, tmp_path):
         until(lambda: not store.mailouts.with_status(MailoutStatus.SENDING))
     assert store.jobs.books(mailout).skipped == 2
+
+
+def test_a_chore_that_fails_or_hangs_stops_neither_the_others_nor_the_end(
+    store: SqlStore, tmp_path: Path
+) -> None:
+    """A mistake is logged and tried again; a thread that does not come back is left behind."""
+    mailout = Stage(store).started(3)
+    release = threading.Event()
+    failed, gave_up = [], []
+
+    def fail() -> None:
+        failed.append(True)
+        if len(failed) > 2 and store.jobs.books(mailout).scheduled == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+        raise KeyError("a mistake")
+
+    settings = load_settings(environment(store, tmp_path))
+    keeper = Housekeeper(settings, store, state_directory(settings, store))
+    asyncio.run(keeper.run([(0.01, fail), (0.01, lambda: gave_up.append(not release.wait(20)))]))
+    assert len(failed) > 2
+    assert gave_up == []
+    release.set()
 
 
 def test_a_halted_ledger_ends_it_with_the_reason(store: SqlStore, tmp_path: Path) -> None:

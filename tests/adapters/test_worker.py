@@ -331,6 +331,22 @@ def test_a_worker_cut_off_from_postgres_is_not_buried(tmp_path: Path, postgres_u
             assert other.end() == 0
 
 
+def test_a_worker_whose_postgres_stalls_can_be_stopped(tmp_path: Path, postgres_url: str) -> None:
+    """It does not wait for the answer, and loses nothing: the next worker settles what is in the journal."""
+    with opened(World(tmp_path, postgres_url)) as world:
+        world.plan(200)
+        world.sandbox.faults(slow=[20, 20])
+        with Bridge(tmp_path, postgres_url) as bridge:
+            stalled = world.worker(DATABASE_URL=bridge.url)
+            until(lambda: world.eye.count("sent") >= 20, 20, "letters leave")
+            bridge.stall()
+            assert stalled.end() == 1
+            assert "the next worker settles what this one sent" in stalled.log.read_text()
+        world.run("worker", "--until-idle")
+        assert world.states() == {"sent": 200}
+        assert sorted(accepted(world)) == sorted(world.recipients)
+
+
 class Bridge:
     """A second way to PostgreSQL's socket, which can be cut."""
 
@@ -342,6 +358,8 @@ class Bridge:
         self._server = socket.socket(socket.AF_UNIX)
         self._server.bind(str(directory / ".s.PGSQL.5432"))
         self._server.listen()
+        self._flowing = threading.Event()
+        self._flowing.set()
         self._pairs: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
 
@@ -369,11 +387,17 @@ class Bridge:
     def _pump(self, source: socket.socket, sink: socket.socket) -> None:
         try:
             while data := source.recv(65536):
+                self._flowing.wait()
                 sink.sendall(data)
         except OSError:
             return
 
+    def stall(self) -> None:
+        """Nothing comes through any more, and nobody is told."""
+        self._flowing.clear()
+
     def cut(self) -> None:
+        self._flowing.set()
         self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
         for end in self._pairs:

@@ -20,6 +20,7 @@ from sendonce.domain.mailouts.mailouts import MailoutStatus
 from sendonce.entrypoints.cli.context import time_zone
 from sendonce.entrypoints.cli.mailouts.progress import Show, measuring, progress_lines
 from sendonce.errors import Unavailable
+from sendonce.flows.engine.daemon_threads import to_daemon_thread
 from sendonce.flows.engine.keep_time import SeenClocks
 from sendonce.flows.engine.work import Worker
 from sendonce.flows.mailouts.explain_progress import explain_progress
@@ -135,15 +136,15 @@ def _mailout_ends(
         if time.monotonic() - looked >= pause:
             # Counting a million rows takes its time: look the less often, the longer it takes.
             began = time.monotonic()
-            await asyncio.to_thread(look)
+            await to_daemon_thread(look)
             looked = time.monotonic()
             pause = max(BOOKS_EVERY, 20 * (looked - began))
-        mailout = await asyncio.to_thread(store.mailouts.get, mailout_id)
+        mailout = await to_daemon_thread(store.mailouts.get, mailout_id)
         over = mailout is None or mailout.status != MailoutStatus.SENDING or mailout.paused
         # A held sender waits for a person: whoever sits here is told why instead of waiting for hours.
         over = over or await worker.held() is not None
         if over:
-            await asyncio.to_thread(look)
+            await to_daemon_thread(look)
         return over
 
     return ended

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sendonce.adapters.notion.names import TableNames
     from sendonce.adapters.notion.pace import Policy
     from sendonce.adapters.notion.setup import SetupReport
-    from sendonce.flows.engine.work import Chore
+    from sendonce.flows.engine.duties import Chore
     from sendonce.ports.mailouts import LetterSource
     from sendonce.ports.store import Store
 from sendonce.wiring.house import time_zone

@@ -17,8 +17,9 @@ from sendonce.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sendonce.flows.engine.duties import Chore
     from sendonce.flows.engine.keep_time import SeenClocks
-    from sendonce.flows.engine.work import Chore, Worker
+    from sendonce.flows.engine.work import Worker
     from sendonce.ports.engine import Meter
     from sendonce.ports.store import Store
 from sendonce.wiring.messages import message_settings

@@ -22,7 +22,7 @@ from sendonce.entrypoints.http.bodies import read_body
 from sendonce.entrypoints.http.service import Service
 from sendonce.entrypoints.http.slow_lane import SlowLane
 from sendonce.errors import CertificateUnknown, NotGenuine, Unavailable
-from sendonce.flows.engine.repeat import shortages
+from sendonce.flows.engine.shortages import shortages
 from sendonce.flows.engine.take_events import EventIntake
 from sendonce.wiring.events import sns_envelopes, sns_verifier
 

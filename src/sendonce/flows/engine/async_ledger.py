@@ -7,10 +7,8 @@ and commits that take less time than a thread's way back to a busy loop.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
 from sendonce.domain.engine.claim_counts import HOW_TO_GO_ON
@@ -18,7 +16,7 @@ from sendonce.domain.engine.failpoints import failpoint
 from sendonce.domain.engine.jobs import ClaimedJob, ClaimRequest, Settlement, Turn
 from sendonce.domain.engine.outcomes import Accepted
 from sendonce.domain.engine.parcels import Parcel
-from sendonce.flows.engine.daemon_threads import in_daemon_thread
+from sendonce.flows.engine.daemon_threads import DaemonThread, to_daemon_thread
 from sendonce.ports.engine import BegunTurn, JobRef, Journal, Ledger
 
 # Where commits are slower they go to the thread, and now and then one shows in the loop whether they still
@@ -73,7 +71,7 @@ class AsyncLedger:
         self._letters = letters
         self._commits = CommitTimes()
         self._highest_claim = 0
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ledger")
+        self._thread = DaemonThread("ledger")
 
     async def turn(self, settlements: list[Settlement], claim: ClaimRequest | None) -> Turn:
         """Settle and claim; the letters of what was claimed are loaded on return.
@@ -140,11 +138,11 @@ class AsyncLedger:
 
     async def reaffirm(self, job_id: str, attempt: int) -> bool:
         """In a thread of its own: whoever asks does not wait long, and nobody waits for the thread."""
-        return await in_daemon_thread(lambda: self._ledger.reaffirm(job_id, attempt), "reaffirm")
+        return await to_daemon_thread(self._ledger.reaffirm, job_id, attempt, finish_within=0.0)
 
     async def in_thread(self, call: Callable[[], T]) -> T:
         """Calls in the ledger's thread come one after the other."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+        return await self._thread.run(call)
 
     def close(self) -> None:
-        self._thread.shutdown(wait=True)
+        self._thread.close()

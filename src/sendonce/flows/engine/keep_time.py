@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from datetime import UTC, datetime, timedelta
@@ -10,6 +9,7 @@ from typing import Protocol
 
 from sendonce.domain.engine.clocks import ClockGuard
 from sendonce.errors import Unavailable
+from sendonce.flows.engine.daemon_threads import to_daemon_thread
 from sendonce.ports.engine import Ledger
 
 log = logging.getLogger(__name__)
@@ -102,7 +102,7 @@ class TimeKeeper:
 
     async def mind(self) -> None:
         """Ask a second clock about a jump. Until it agrees nothing is claimed."""
-        stores = await asyncio.to_thread(self._ledger.now)
+        stores = await to_daemon_thread(self._ledger.now)
         self.note(stores)
         self._own.observe(time.time(), boot_time())
         if self._own.trusted and self._stores.trusted:

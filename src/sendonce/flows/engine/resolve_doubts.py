@@ -6,7 +6,6 @@ attempt, and that the provider did not take it. What proves the second is weighe
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from sendonce.domain.engine.event_route import Listening
 from sendonce.domain.engine.jobs import BEFORE_ALL
 from sendonce.domain.engine.outcomes import Accepted, Outcome
 from sendonce.errors import Unavailable
+from sendonce.flows.engine.daemon_threads import to_daemon_thread
 from sendonce.ports.engine import EngineStore, Ledger
 
 log = logging.getLogger(__name__)
@@ -93,25 +93,25 @@ class DoubtResolver:
     async def run(self) -> int:
         """One round; how many jobs were proven absent and scheduled again."""
         await self._fence()
-        absent, canary_needed = await asyncio.to_thread(self._look)
+        absent, canary_needed = await to_daemon_thread(self._look)
         if canary_needed:
             await self._launch_canary()
         if not absent:
             return 0
         proof = f"no event within {self._policy.quiet} of the death, and the event route works"
         refs = [(d.job_id, d.attempt) for d in absent]
-        moved = await asyncio.to_thread(self._store.ledger.prove_absence, refs, proof)
+        moved = await to_daemon_thread(self._store.ledger.prove_absence, refs, proof)
         log.warning("not taken by the provider, scheduled again", extra={"fields": {"jobs": moved}})
         return moved
 
     async def _fence(self) -> None:
         """Requests signed longer ago than the window are refused by the provider: their senders are dead."""
-        if not await asyncio.to_thread(self._has_old_claims):
+        if not await to_daemon_thread(self._has_old_claims):
             return
         server_time = await self._witness.server_time()
         proof = f"the signature expired at the provider by {server_time:%Y-%m-%d %H:%M:%S}Z"
         signed_before = server_time - self._policy.signature_window
-        fenced = await asyncio.to_thread(self._store.ledger.fence, self._witness.name, signed_before, proof)
+        fenced = await to_daemon_thread(self._store.ledger.fence, self._witness.name, signed_before, proof)
         if fenced:
             log.warning("fenced off by the signature window", extra={"fields": {"jobs": fenced}})
 
@@ -160,11 +160,11 @@ class DoubtResolver:
     async def _launch_canary(self) -> None:
         assert self._policy.canary_sender is not None
         canary_id = self._new_id()
-        await asyncio.to_thread(self._store.canaries.launch, canary_id, self._route)
+        await to_daemon_thread(self._store.canaries.launch, canary_id, self._route)
         outcome = await self._witness.send_canary(canary_id, self._policy.canary_sender)
         if not isinstance(outcome, Accepted):
             raise Unavailable(f"The canary was not accepted: {outcome}.")
-        await asyncio.to_thread(self._store.canaries.accepted, canary_id, outcome.message_id)
+        await to_daemon_thread(self._store.canaries.accepted, canary_id, outcome.message_id)
 
 
 def _lacks_a_follower(doubt: Doubt, near: Surroundings, now: datetime) -> bool:

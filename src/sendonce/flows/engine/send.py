@@ -17,6 +17,7 @@ from functools import partial
 from sendonce.domain.engine.pacing import ClaimSize, Pacer, Unpaced
 from sendonce.domain.engine.retries import RetryPolicy
 from sendonce.domain.engine.senders import SenderHold
+from sendonce.errors import Unavailable
 from sendonce.flows.engine.async_ledger import AsyncLedger, Letters
 from sendonce.flows.engine.feed import ParcelFeed
 from sendonce.flows.engine.hold_sender import Holding
@@ -26,6 +27,7 @@ from sendonce.flows.engine.settlements import Settlements
 from sendonce.ports.engine import Journal, Ledger, Meter, Transport
 
 DRAIN_SECONDS = 8.0
+LAST_COMMIT_WITHIN = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +90,7 @@ class Sender:
             await asyncio.wait({lanes, books, stopped}, return_when=asyncio.FIRST_COMPLETED)
             self.stop()
             await self._drain(lanes)
-            await asyncio.wait({books})
-            await self.books.settle_what_is_left()
-            books.result()
+            await self._close_books(books)
             if not lanes.cancelled():
                 lanes.result()
         finally:
@@ -100,6 +100,18 @@ class Sender:
             await asyncio.gather(lanes, books, stopped, return_exceptions=True)
             self._ledger.close()
             self.books.close()
+
+    async def _close_books(self, books: asyncio.Task[None]) -> None:
+        """Wait for the last commits, but not for a ledger that hangs: the journal has the outcomes."""
+        try:
+            async with asyncio.timeout(self.books.give_up_at + LAST_COMMIT_WITHIN - time.monotonic()):
+                await asyncio.wait({books})
+                await self.books.settle_what_is_left()
+        except TimeoutError as exc:
+            raise Unavailable(
+                "The ledger did not answer: the next worker settles what this one sent."
+            ) from exc
+        books.result()
 
     def stop(self) -> None:
         """Claim no more, give back what is not on the wire, let the rest finish."""

@@ -4,58 +4,47 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import socket
 import threading
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 from typing import Any, Protocol
 
 from sendonce.domain.engine.letters import Letter, MessageSettings
 from sendonce.domain.engine.outcomes import Accepted, Outcome
 from sendonce.domain.engine.retries import RetryPolicy
 from sendonce.domain.engine.senders import SenderHold
-from sendonce.domain.engine.workers import SEEN_EVERY, ClaimCount, Pulse, Rest, WorkerRecord
-from sendonce.errors import LedgerRolledBack, Refused, Unavailable
+from sendonce.domain.engine.workers import SEEN_EVERY
+from sendonce.errors import Refused, Unavailable
 from sendonce.flows.engine.build import ParcelBuilder
 from sendonce.flows.engine.bury import bury_the_dead
 from sendonce.flows.engine.check_account import check_account
-from sendonce.flows.engine.check_ledger import ClaimWitness, check_ledger
+from sendonce.flows.engine.check_ledger import check_ledger
+from sendonce.flows.engine.daemon_threads import to_daemon_thread
+from sendonce.flows.engine.duties import Chore, Duty, attend_to
+from sendonce.flows.engine.enlist import Enlistment, OwnJournal, StateKeeper
 from sendonce.flows.engine.hold_sender import Holding
 from sendonce.flows.engine.keep_rate import RateKeeper
 from sendonce.flows.engine.keep_time import SeenClocks, TimeKeeper
 from sendonce.flows.engine.miss_workers import RollCall
 from sendonce.flows.engine.own_claims import OwnClaims
-from sendonce.flows.engine.repeat import repeat, shortages
+from sendonce.flows.engine.pulse import feel_pulse
 from sendonce.flows.engine.resolve_doubts import DoubtPolicy, DoubtResolver, Witness
 from sendonce.flows.engine.send import Sender, SendOptions
-from sendonce.ports.engine import EngineStore, Graveyard, Journal, Meter, Transport
+from sendonce.flows.engine.shortages import shortages
+from sendonce.ports.engine import EngineStore, Meter, Transport
 
 log = logging.getLogger(__name__)
 
 PLAN_EVERY = 0.5
 PULL_EVERY = 1.0
 RENEW_EVERY = 1.0
+LEAVE_WITHIN = 5.0
 # A letter that waits for a deferral this short is worth staying for.
 SHORT_WAIT = timedelta(seconds=10)
-
-
-Chore = tuple[float, Callable[[], None]]
-"""Something to do every so many seconds, in a thread of its own."""
-
-
-class OwnJournal(Journal, Protocol):
-    path: Path
-    inode: int
-    highest_claim: int
-    count: ClaimCount
-
-    def close(self, *, settled: bool) -> None: ...
 
 
 class Steward(Protocol):
@@ -73,18 +62,6 @@ class Puller(Protocol):
     """Fetches delivery events from a queue; waits there for a while if there are none."""
 
     async def run_once(self) -> None: ...
-
-
-class StateKeeper(Graveyard, ClaimWitness, Protocol):
-    """The state directory of this machine."""
-
-    def enlist(self, name: str, worker_id: str, slots: int, adoption: int) -> OwnJournal: ...
-
-    def sweep(self, name: str, known: set[str]) -> None: ...
-
-    def keep_claim(self, claim_seq: int, count: ClaimCount | None) -> None: ...
-
-    def boot_id(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +122,7 @@ class Worker:
         self._leaving = threading.Event()
         self._steward = engage_steward(self.id, lambda: self._leaving.wait(0.005))
         self._roll_call = RollCall(store)
+        self._enlistment = Enlistment(self.id, options.name, transport.name, options.route, store, state)
         self._planning = True
         self._house_kept_at: int | None = None
         """How many letters were settled when the sender rested and what was over was called so."""
@@ -160,16 +138,16 @@ class Worker:
 
     async def run(self, until: Callable[[Worker], Awaitable[bool]] | None = None) -> int:
         """Work until ``until`` is true (asked several times a second); how many letters were settled."""
-        await asyncio.to_thread(self._prepare)
+        await to_daemon_thread(self._prepare)
         await self._rates.ask_quota()
         if self._rates.sent_last_day is not None and not self._options.account_shared:
-            await asyncio.to_thread(check_account, self._store, self._rates.sent_last_day)
-        journal = await asyncio.to_thread(self._enlist)
+            await to_daemon_thread(check_account, self._store, self._rates.sent_last_day)
+        journal = await to_daemon_thread(self._enlistment.sign_on, 1024 + 8 * self._options.batch_size)
         try:
-            await asyncio.to_thread(self._rates.open)
+            await to_daemon_thread(self._rates.open)
             return await self._work(journal, until)
         finally:
-            await asyncio.shield(asyncio.to_thread(self._leave, journal))
+            await asyncio.shield(self._leave(journal))
 
     def _prepare(self) -> None:
         check_ledger(self._store, self._state)
@@ -177,42 +155,21 @@ class Worker:
         bury_the_dead(self._store, self._state, self._options.retry.base)
         self._state.sweep(self._options.name, {w.lock_file for w in self._store.workers.open()})
 
-    def _enlist(self) -> OwnJournal:
-        slots = 1024 + 8 * self._options.batch_size
-        adoption = self._store.ledger.identity().adoptions
-        journal = self._state.enlist(self._options.name, self.id, slots, adoption)
-        record = WorkerRecord(
-            id=self.id,
-            name=self._options.name,
-            transport=self._transport.name,
-            route=self._options.route,
-            lock_domain=self._state.lock_domain,
-            lock_file=journal.path.name,
-            inode=journal.inode,
-            boot_id=self._state.boot_id(),
-            host=socket.gethostname(),
-            pid=os.getpid(),
-        )
+    async def _leave(self, journal: OwnJournal) -> None:
+        """A database that hangs is not waited for: the next worker buries this one."""
         try:
-            self._store.workers.register(record)
-        except BaseException:
-            journal.close(settled=True)
-            raise
-        return journal
+            async with asyncio.timeout(LEAVE_WITHIN):
+                await to_daemon_thread(self._sign_off, journal)
+        except TimeoutError:
+            error = f"The database did not answer within {LEAVE_WITHIN:g} seconds."
+            log.error("the worker could not sign off", extra={"fields": {"error": error}})
 
-    def _leave(self, journal: OwnJournal) -> None:
-        """Sign off. If the ledger cannot be told, the file stays and the next worker buries this one."""
-        settled = False
+    def _sign_off(self, journal: OwnJournal) -> None:
         try:
             self._rates.close()
-            self._store.workers.end(self.id, "left")
-            highest = max(journal.highest_claim, self._store.ledger.identity().claim_seq)
-            self._state.keep_claim(highest, journal.count)
-            settled = True
         except (Unavailable, Refused) as exc:
-            log.error("the worker could not sign off", extra={"fields": {"error": str(exc)}})
-        finally:
-            journal.close(settled=settled)
+            log.error("the permits could not be given back", extra={"fields": {"error": str(exc)}})
+        self._enlistment.sign_off(journal)
 
     # -- at work -------------------------------------------------------------------------------
 
@@ -231,19 +188,11 @@ class Worker:
         )
         self._sender.feed.permits_until = self._rates.permits_until
         sending = asyncio.create_task(self._sender.run())
-        duties: list[asyncio.Task[None]] = [
-            asyncio.create_task(repeat(PLAN_EVERY, self._plan)),
-            asyncio.create_task(repeat(RENEW_EVERY, self._renew_rate)),
-            asyncio.create_task(repeat(SEEN_EVERY, self._show_life)),
-            asyncio.create_task(repeat(self._options.bury_every, self._see_to_the_dead)),
-        ]
-        duties += [asyncio.create_task(repeat(every, _in_thread(chore))) for every, chore in self._chores]
-        if self._puller is not None:
-            duties.append(asyncio.create_task(repeat(PULL_EVERY, self._puller.run_once)))
-        if until is not None:
-            duties.append(asyncio.create_task(self._watch(until)))
+        duties = asyncio.create_task(attend_to(self._duties()))
         stopping = asyncio.create_task(self._stopping.wait())
-        everything: set[asyncio.Task[Any]] = {sending, stopping, *duties}
+        everything: set[asyncio.Task[Any]] = {sending, stopping, duties}
+        if until is not None:
+            everything.add(asyncio.create_task(self._watch(until)))
         try:
             await asyncio.wait(everything, return_when=asyncio.FIRST_COMPLETED)
             self._sender.stop()
@@ -258,6 +207,18 @@ class Worker:
             await asyncio.gather(*everything, return_exceptions=True)
         return self._sender.books.settled
 
+    def _duties(self) -> list[Duty]:
+        duties = [
+            Duty(PLAN_EVERY, self._plan),
+            Duty(RENEW_EVERY, self._renew_rate),
+            Duty(SEEN_EVERY, self._show_life),
+            Duty(self._options.bury_every, self._see_to_the_dead),
+            *map(Duty.of, self._chores),
+        ]
+        if self._puller is not None:
+            duties.append(Duty(PULL_EVERY, self._puller.run_once))
+        return duties
+
     async def _watch(self, until: Callable[[Worker], Awaitable[bool]]) -> None:
         while True:
             with suppress(Unavailable), shortages():
@@ -268,40 +229,28 @@ class Worker:
     async def _plan(self) -> None:
         resting = self._sender is not None and self._sender.books.idle.is_set()
         settled = self._sender.books.settled if self._sender is not None and resting else None
-        if not await asyncio.to_thread(self._clock.may_start):
+        if not await to_daemon_thread(self._clock.may_start):
             return
-        self._planning = await asyncio.to_thread(self._steward.run)
+        self._planning = await to_daemon_thread(self._steward.run)
         self._house_kept_at = settled
 
     async def _renew_rate(self) -> None:
         await self._rates.ask_quota()
-        share = await asyncio.to_thread(self._rates.renew)
+        share = await to_daemon_thread(self._rates.renew)
         if share is not None:
             assert self._sender is not None
             self._rates.pacer.resize(share, time.monotonic())
             self._sender.feed.permits_until = self._rates.permits_until
 
     async def _show_life(self) -> None:
-        await asyncio.to_thread(self._store.workers.see, self.id, self._pulse())
-
-    def _pulse(self) -> Pulse:
-        pulse = Pulse(round(self._rates.measured(), 2))
-        account, asked = self._rates.rest(), self._sender.feed.rest() if self._sender else None
-        if account is not None:
-            return pulse._replace(rests=account[0], rest_reason=account[1])
-        if asked is not None:
-            until = datetime.now(UTC) + timedelta(seconds=asked[1])
-            return pulse._replace(rests=Rest.THROTTLED, rest_reason=asked[0], rests_until=until)
-        if not self._clock.may_claim():
-            return pulse._replace(
-                rests=Rest.CLOCK, rest_reason="The clock jumped, and no other clock agrees."
-            )
-        return pulse
+        assert self._sender is not None
+        pulse = feel_pulse(self._rates, self._sender.feed.rest(), self._clock)
+        await to_daemon_thread(self._store.workers.see, self.id, pulse)
 
     async def _see_to_the_dead(self) -> None:
         retry_after = self._options.retry.base
-        await asyncio.to_thread(bury_the_dead, self._store, self._state, retry_after, self.id)
-        await asyncio.to_thread(self._roll_call.call)
+        await to_daemon_thread(bury_the_dead, self._store, self._state, retry_after, self.id)
+        await to_daemon_thread(self._roll_call.call)
         await self._clock.mind()
         if self._witness is not None and self._clock.may_prove_absence:
             policy, route = self._options.doubts, self._options.route
@@ -316,14 +265,14 @@ class Worker:
             return False
         if self._house_kept_at != self._sender.books.settled:
             return False
-        if await asyncio.to_thread(self._steward.has_due):
+        if await to_daemon_thread(self._steward.has_due):
             return False
         if await self.held():
             return True
-        due = await asyncio.to_thread(self._store.jobs.oldest_due)
+        due = await to_daemon_thread(self._store.jobs.oldest_due)
         if due is None:
             return True
-        now = await asyncio.to_thread(self._store.ledger.now)
+        now = await to_daemon_thread(self._store.ledger.now)
         return due - now > SHORT_WAIT
 
     async def held(self) -> SenderHold | None:
@@ -331,41 +280,8 @@ class Worker:
         hold = self._sender.hold if self._sender is not None else None
         if hold is None:
             return None
-        now = await asyncio.to_thread(self._store.ledger.now)
+        now = await to_daemon_thread(self._store.ledger.now)
         return hold if hold.next_try_at - now > SHORT_WAIT else None
-
-
-def _in_thread(chore: Callable[[], None]) -> Callable[[], Awaitable[None]]:
-    """A chore may wait long for a slow service. It gets a daemon thread: the end of the process does not
-    wait for it, and what it had not done is done by the next worker."""
-
-    async def run() -> None:
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
-
-        def finish(error: Exception | None) -> None:
-            if done.done():
-                return
-            if error is None:
-                done.set_result(None)
-            else:
-                done.set_exception(error)
-
-        def work() -> None:
-            error: Exception | None = None
-            try:
-                chore()
-            except (Unavailable, LedgerRolledBack) as exc:
-                error = exc
-            except Exception as exc:  # noqa: BLE001 (letters go out, whatever becomes of a report)
-                log.error("a chore failed", extra={"fields": {"error": f"{type(exc).__name__}: {exc}"}})
-            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(finish, error)
-
-        threading.Thread(target=work, name="chore", daemon=True).start()
-        await done
-
-    return run
 
 
 class _Gate:

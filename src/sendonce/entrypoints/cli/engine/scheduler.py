@@ -11,15 +11,17 @@ import asyncio
 import logging
 import threading
 import uuid
+from contextlib import suppress
 from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING
 
 from sendonce.entrypoints.cli.context import opened_store, ready_settings
-from sendonce.flows.engine.repeat import repeat
+from sendonce.flows.engine.daemon_threads import to_daemon_thread
+from sendonce.flows.engine.duties import Duty, attend_to
 
 if TYPE_CHECKING:
-    from sendonce.flows.engine.work import Chore, StateKeeper
+    from sendonce.flows.engine.duties import Chore
+    from sendonce.flows.engine.enlist import StateKeeper
     from sendonce.ports.store import Store
     from sendonce.settings import Settings
 
@@ -79,19 +81,20 @@ class Housekeeper:
         loop = asyncio.get_running_loop()
         for number in stopping_signals():
             loop.add_signal_handler(number, stopping.set)
-        duties: list[Chore] = [(self._bury_every, self._bury), (PLAN_EVERY, self._plan), *chores]
-        tasks = [
-            asyncio.create_task(repeat(seconds, partial(asyncio.to_thread, duty))) for seconds, duty in duties
-        ]
+        bury, plan = Duty(self._bury_every, self._see_to_the_dead), Duty.of((PLAN_EVERY, self._plan))
+        duties = asyncio.create_task(attend_to([bury, plan, *map(Duty.of, chores)]))
         log.info("the scheduler is at work")
         stopped = asyncio.create_task(stopping.wait())
-        await asyncio.wait([*tasks, stopped], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({duties, stopped}, return_when=asyncio.FIRST_COMPLETED)
         self._leaving.set()
-        for task in (*tasks, stopped):
+        for task in (duties, stopped):
             task.cancel()
-        for result in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(result, Exception):
-                raise result
+        with suppress(asyncio.CancelledError):
+            await duties
+
+    async def _see_to_the_dead(self) -> None:
+        await to_daemon_thread(self._bury)
+        await self._clock.mind()
 
     def _bury(self) -> None:
         from sendonce.flows.engine.bury import bury_the_dead
@@ -100,7 +103,6 @@ class Housekeeper:
         check_ledger(self._store, self._state)
         bury_the_dead(self._store, self._state, self._retry_after)
         self._roll_call.call()
-        asyncio.run(self._clock.mind())
 
     def _plan(self) -> None:
         if self._clock.may_start():
