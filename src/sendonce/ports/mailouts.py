@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from sendonce.domain.engine.letters import Letter
 from sendonce.domain.engine.reports import RecipientOutcome
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.mailouts.mailouts import (
     FetchedLetter,
     Mailout,
@@ -21,12 +22,12 @@ from sendonce.ports.people import PeopleStore
 
 
 class Mailouts(Protocol):
-    def create(self, tenant_id: str, new: NewMailout) -> Mailout:
+    def create(self, tenant_id: TenantId, new: NewMailout) -> Mailout:
         """A new mailout; for a page that has one already (tests apart), that one."""
 
     def get(self, mailout_id: str) -> Mailout | None: ...
 
-    def of_page(self, tenant_id: str, source: str, source_id: str) -> Mailout | None: ...
+    def of_page(self, tenant_id: TenantId, source: str, source_id: str) -> Mailout | None: ...
 
     def letter(self, mailout_id: str) -> Letter: ...
 
@@ -46,7 +47,7 @@ class Mailouts(Protocol):
     def delete(self, mailout_id: str) -> bool:
         """Remove a draft or a ready mailout, and its letter; False when it has been started."""
 
-    def twins(self, tenant_id: str, letter: Letter) -> Sequence[Mailout]:
+    def twins(self, tenant_id: TenantId, letter: Letter) -> Sequence[Mailout]:
         """The mailouts, tests apart, that went out with the same words before, the latest first."""
 
     def with_prefix(self, prefix: str, limit: int) -> Sequence[str]:
@@ -110,7 +111,7 @@ class Mailouts(Protocol):
         With ``send_at`` it is scheduled to start again then.
         """
 
-    def count_excluded(self, tenant_id: str, except_of: Sequence[str]) -> int:
+    def count_excluded(self, tenant_id: TenantId, except_of: Sequence[str]) -> int:
         """How many active subscribers these mailouts went to, or may have."""
 
     def plan_chunk(self, mailout_id: str, planner: str, size: int) -> PlanProgress | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from sendonce.domain.engine.addresses import Address
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.people_columns import PeopleColumns
 from sendonce.domain.people.privacy import Erasure, PersonFile
 from sendonce.domain.people.subscribers import (
@@ -23,10 +24,10 @@ class Subscribers(Protocol):
     import_lanes: int
     """How many chunks of an import the store can write at the same time."""
 
-    def upsert(self, tenant_id: str, people: Sequence[NewSubscriber]) -> ImportCounts: ...
+    def upsert(self, tenant_id: TenantId, people: Sequence[NewSubscriber]) -> ImportCounts: ...
 
     def import_people(
-        self, tenant_id: str, people: PeopleColumns, *, source: str | None = None, dry_run: bool = False
+        self, tenant_id: TenantId, people: PeopleColumns, *, source: str | None = None, dry_run: bool = False
     ) -> ImportCounts:
         """The same for many people, no key twice, and for who must not be written to.
 
@@ -34,21 +35,26 @@ class Subscribers(Protocol):
         says; nobody is taken up. A dry run counts what it would do and changes nothing.
         """
 
-    def add(self, tenant_id: str, person: NewSubscriber, actor: str) -> Addition:
+    def add(self, tenant_id: TenantId, person: NewSubscriber, actor: str) -> Addition:
         """Add one person, or note a name and a consent; in the audit log. What is refused changes nothing."""
 
     def all(
-        self, tenant_id: str, *, status: SubscriberStatus | None = None, after: str = "", limit: int = 1000
+        self,
+        tenant_id: TenantId,
+        *,
+        status: SubscriberStatus | None = None,
+        after: str = "",
+        limit: int = 1000,
     ) -> Sequence[Subscriber]: ...
 
-    def find(self, tenant_id: str, address: Address) -> Subscriber | None: ...
+    def find(self, tenant_id: TenantId, address: Address) -> Subscriber | None: ...
 
-    def count(self, tenant_id: str) -> dict[str, int]: ...
+    def count(self, tenant_id: TenantId) -> dict[str, int]: ...
 
-    def attribute_names(self, tenant_id: str) -> Sequence[str]:
+    def attribute_names(self, tenant_id: TenantId) -> Sequence[str]:
         """The names of all attributes that any subscriber has."""
 
-    def count_lacking(self, tenant_id: str, variable: str) -> int:
+    def count_lacking(self, tenant_id: TenantId, variable: str) -> int:
         """Active subscribers who have no value for a letter's variable."""
 
 
@@ -61,15 +67,15 @@ class SeenKeys(Protocol):
 
 class Suppressions(Protocol):
     def add(
-        self, scope: str, address: Address, reason: SuppressionReason, note: str | None = None
+        self, scope: TenantId, address: Address, reason: SuppressionReason, note: str | None = None
     ) -> bool: ...
 
     def add_all(self, given: Sequence[NewSuppression]) -> int:
         """``add`` for many in one transaction; how many were not suppressed before."""
 
-    def remove(self, scope: str, address: Address, actor: str) -> bool: ...
+    def remove(self, scope: TenantId, address: Address, actor: str) -> bool: ...
 
-    def covers(self, tenant_id: str, address: Address) -> Suppression | None: ...
+    def covers(self, tenant_id: TenantId, address: Address) -> Suppression | None: ...
 
     def all(self, *, after: tuple[str, str] = ("", ""), limit: int = 1000) -> Sequence[Suppression]: ...
 

@@ -12,6 +12,7 @@ from sendonce.adapters.doctor.waiting import in_own_thread
 from sendonce.adapters.doctor.word_lists import DISPOSABLE, ROLES
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.checks import Check, count_of, listed, ok, stop, warning
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.subscribers import DEFAULT_TENANT, Subscriber, SubscriberStatus
 from sendonce.domain.people.suppression_keys import suppression_fold, suppression_key
 from sendonce.domain.people.suppressions import EVERYBODY
@@ -51,7 +52,7 @@ class Sample:
 class Audience:
     """The tenant's subscribers, read once for all probes, within bounds of number and time."""
 
-    def __init__(self, door: StoreDoor, tenant_id: str = DEFAULT_TENANT) -> None:
+    def __init__(self, door: StoreDoor, tenant_id: TenantId = DEFAULT_TENANT) -> None:
         self._door = door
         self._tenant = tenant_id
         self._reading: asyncio.Task[Sample] | None = None
@@ -65,7 +66,7 @@ class Audience:
         return await asyncio.shield(self._reading)
 
 
-async def active_subscribers(door: StoreDoor, tenant_id: str = DEFAULT_TENANT) -> int:
+async def active_subscribers(door: StoreDoor, tenant_id: TenantId = DEFAULT_TENANT) -> int:
     store = await door.get_or_none()
     if store is None:
         return 0
@@ -73,7 +74,7 @@ async def active_subscribers(door: StoreDoor, tenant_id: str = DEFAULT_TENANT) -
     return counts.get(SubscriberStatus.ACTIVE, 0)
 
 
-def _read(store: Store, tenant_id: str) -> Sample:
+def _read(store: Store, tenant_id: TenantId) -> Sample:
     ends = time.monotonic() + _READ_FOR
     people: list[Subscriber] = []
     after, whole = "", False
@@ -86,7 +87,7 @@ def _read(store: Store, tenant_id: str) -> Sample:
     return Sample(store.subscribers.count(tenant_id), people, whole, suppressed)
 
 
-def _suppressed(store: Store, tenant_id: str, people: list[Subscriber], ends: float) -> int | None:
+def _suppressed(store: Store, tenant_id: TenantId, people: list[Subscriber], ends: float) -> int | None:
     """How many of them are suppressed all the same; None where the suppression list is too long to read."""
     denied: set[str] = set()
     after, whole = ("", ""), False

@@ -16,6 +16,7 @@ from sendonce.adapters.files.csv_cells import unguarded
 from sendonce.adapters.sources.csv_records import CsvRecords
 from sendonce.adapters.sources.subscribers_csv import EMAIL_TITLES, read_heading, with_title
 from sendonce.adapters.sources.text_encoding import open_text
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people import subscribers
 from sendonce.domain.people.suppressions import EVERYBODY, EXPORTED, SuppressionReason
 from sendonce.domain.people.told_states import REASONS, Told, folded, gravest, kind_of, read_value, read_word
@@ -33,7 +34,7 @@ class FoundOptOut(NamedTuple):
     text: str
     reason: SuppressionReason
     note: str | None
-    scope: str | None = None
+    scope: TenantId | None = None
 
 
 def read_suppressions(

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from sendonce.domain.engine.events import MARKS, DeliveryEvent, EventVerdict
 from sendonce.domain.engine.jobs import Evidence, JobState, weigh_evidence
+from sendonce.domain.engine.tenants import TenantId
 
 
 class ProvableJob(Protocol):
@@ -30,7 +31,7 @@ class TrackedJob(NamedTuple):
     """The part of a job's row that recording an event reads or changes."""
 
     id: str
-    tenant_id: str
+    tenant_id: TenantId
     recipient: str
     recipient_key: str
     suppression_key: str

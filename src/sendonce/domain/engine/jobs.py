@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from sendonce.domain.engine.outcomes import Outcome
 from sendonce.domain.engine.senders import SenderHold
+from sendonce.domain.engine.tenants import TenantId
 
 
 class JobState(StrEnum):
@@ -194,7 +195,7 @@ class Job:
     """A row of the ledger, as shown to people."""
 
     id: str
-    tenant_id: str
+    tenant_id: TenantId
     mailout_id: str
     recipient: str
     state: JobState

@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from sendonce.domain.engine.letters import Letter
+from sendonce.domain.engine.tenants import TenantId
 
 RESTORED = "the database was restored or copied"
 """Why a mailout is paused that may have been sent from another copy of the database."""
@@ -58,7 +59,7 @@ class Mailout:
     """
 
     id: str
-    tenant_id: str
+    tenant_id: TenantId
     letter_id: str | None
     name: str
     source: str

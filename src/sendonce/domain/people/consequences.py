@@ -8,6 +8,7 @@ from typing import Protocol
 
 from sendonce.domain.engine.addresses import Address
 from sendonce.domain.engine.events import BounceType, DeliveryEvent, EventKind
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.privacy import is_erased
 from sendonce.domain.people.subscribers import SubscriberStatus
 from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
@@ -15,7 +16,7 @@ from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
 
 class AddressedJob(Protocol):
     @property
-    def tenant_id(self) -> str: ...
+    def tenant_id(self) -> TenantId: ...
     @property
     def recipient(self) -> str: ...
     @property
@@ -44,7 +45,7 @@ class Consequence:
     """``scope`` is the tenant of a known letter. Nobody can tell which tenant sent an unknown one, so then
     it is everybody."""
 
-    scope: str
+    scope: TenantId
     addresses: tuple[Address, ...]
     news: Denial | SoftNews
 

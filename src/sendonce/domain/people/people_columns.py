@@ -14,6 +14,7 @@ from json.encoder import encode_basestring as _quoted
 from typing import NamedTuple
 
 from sendonce.domain.engine.addresses import PLAIN, PLAIN_LENGTH
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.peppers import KEY_LENGTH, LINK_LENGTH, first_link, rotated
 from sendonce.domain.people.subscribers import BadRow, ImportCounts, NewSubscriber, SubscriberStatus
 from sendonce.domain.people.suppression_keys import suppression_fold
@@ -167,6 +168,10 @@ def denied_counts(denials: Mapping[str, Denial]) -> ImportCounts:
     return ImportCounts(unsubscribed=len(denials) - bounced, bounced=bounced)
 
 
+_ITS_LIST = TenantId("")
+"""Whoever writes the suppressions says whose list it is."""
+
+
 def denied_mailboxes(
     denials: Mapping[str, Denial], pepper: bytes, note: str | None, now: datetime
 ) -> list[Suppression]:
@@ -175,7 +180,7 @@ def denied_mailboxes(
     for key, denial in zip(suppression_keys([*denials], pepper), denials.values(), strict=True):
         known = found.get(key)
         if known is None or GRAVITY[known.reason] < GRAVITY[denial.reason]:
-            found[key] = Suppression(key, "", denial.email, denial.reason, note, now)
+            found[key] = Suppression(key, _ITS_LIST, denial.email, denial.reason, note, now)
     return [*found.values()]
 
 

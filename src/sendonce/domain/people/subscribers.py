@@ -8,8 +8,9 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from sendonce.domain.engine.addresses import Address
+from sendonce.domain.engine.tenants import TenantId
 
-DEFAULT_TENANT = "default"
+DEFAULT_TENANT = TenantId("default")
 
 
 class SubscriberStatus(StrEnum):
@@ -55,7 +56,7 @@ class NewSubscriber:
 @dataclass(frozen=True, slots=True)
 class Subscriber:
     id: str
-    tenant_id: str
+    tenant_id: TenantId
     email: str
     name: str | None
     attributes: dict[str, str]

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from sendonce.domain.engine.addresses import Address
+from sendonce.domain.engine.tenants import TenantId
 
-EVERYBODY = "*"
+EVERYBODY = TenantId("*")
 """The scope of a global suppression, in place of a tenant."""
 
 
@@ -36,7 +37,7 @@ class Suppression:
     """
 
     key: str
-    scope: str
+    scope: TenantId
     address: str | None
     reason: SuppressionReason
     note: str | None
@@ -50,7 +51,7 @@ EXPORTED = ("address", "scope", "reason", "note", "created_at")
 
 @dataclass(frozen=True, slots=True)
 class NewSuppression:
-    scope: str
+    scope: TenantId
     address: Address
     reason: SuppressionReason
     note: str | None = None

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.http.answers import error_answer
 from sendonce.entrypoints.http.assets import AssetEndpoint
@@ -43,7 +44,7 @@ def create_app(
     *,
     nudge: Callable[[], None] = lambda: None,
     tick: Callable[[float], Awaitable[dict[str, Any]]] | None = None,
-    tenant_id: str = DEFAULT_TENANT,
+    tenant_id: TenantId = DEFAULT_TENANT,
 ) -> Starlette:
     """The service over an open store, which the caller closes after the service has stopped.
 

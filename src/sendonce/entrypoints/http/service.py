@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from starlette.requests import Request
 
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.entrypoints.http.access import Gate, bearer_tokens
 from sendonce.errors import Unavailable
 from sendonce.flows.engine.listen import Listener
@@ -41,7 +42,7 @@ class Service:
         metrics: ReadableMeter,
         nudge: Callable[[], None],
         tick: Tick | None,
-        tenant_id: str,
+        tenant_id: TenantId,
     ) -> None:
         self.settings = settings
         self.store = store

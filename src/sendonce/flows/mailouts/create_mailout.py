@@ -7,13 +7,14 @@ from datetime import tzinfo
 
 from sendonce.domain.engine.checks import people
 from sendonce.domain.engine.moments import shown_moment
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.mailouts.letter_files import WrittenLetter
 from sendonce.domain.mailouts.mailouts import Mailout, NewMailout
 from sendonce.ports.mailouts import MailoutStore
 
 
 def create_mailout(
-    store: MailoutStore, tenant_id: str, written: WrittenLetter, zone: tzinfo, *, draft: bool = False
+    store: MailoutStore, tenant_id: TenantId, written: WrittenLetter, zone: tzinfo, *, draft: bool = False
 ) -> tuple[Mailout, NewMailout]:
     """The mailout, and what it was made of, with all that its author should know. A page that has a mailout
     already keeps it."""
@@ -21,7 +22,7 @@ def create_mailout(
     return store.mailouts.create(tenant_id, new), new
 
 
-def keep_letter(store: MailoutStore, tenant_id: str, written: WrittenLetter, zone: tzinfo) -> NewMailout:
+def keep_letter(store: MailoutStore, tenant_id: TenantId, written: WrittenLetter, zone: tzinfo) -> NewMailout:
     """Keep the images of a letter, and warn where the same words went out before. Times are shown by the
     clock of ``zone``."""
     for asset in written.assets:
@@ -31,7 +32,7 @@ def keep_letter(store: MailoutStore, tenant_id: str, written: WrittenLetter, zon
     return replace(new, warnings=(*new.warnings, warning)) if warning else new
 
 
-def _twin_warning(store: MailoutStore, tenant_id: str, new: NewMailout, zone: tzinfo) -> str | None:
+def _twin_warning(store: MailoutStore, tenant_id: TenantId, new: NewMailout, zone: tzinfo) -> str | None:
     """Its author may have forgotten."""
     twins = store.mailouts.twins(tenant_id, new.letter) if new.letter else []
     if not twins or twins[0].started_at is None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from sendonce.domain.engine.ids import whole_id
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.mailouts.mailouts import Mailout
 from sendonce.domain.mailouts.page_ids import looks_like_page, page_id
 from sendonce.errors import NotFound
 from sendonce.ports.mailouts import MailoutStore
 
 
-def find_mailout(store: MailoutStore, tenant_id: str, name: str) -> Mailout:
+def find_mailout(store: MailoutStore, tenant_id: TenantId, name: str) -> Mailout:
     """For people: by its id or the beginning of it, or by the link or id of its page in Notion.
 
     Raises NotFound, and BadInput where several ids begin so.
@@ -23,7 +24,7 @@ def find_mailout(store: MailoutStore, tenant_id: str, name: str) -> Mailout:
     return mailout
 
 
-def mailout_named(store: MailoutStore, tenant_id: str, name: str) -> Mailout | None:
+def mailout_named(store: MailoutStore, tenant_id: TenantId, name: str) -> Mailout | None:
     """For programs, which do not abbreviate: by its id, or by its page in Notion."""
     mailout = mailout_of_tenant(store, tenant_id, name)
     if mailout is None and looks_like_page(name):
@@ -31,13 +32,13 @@ def mailout_named(store: MailoutStore, tenant_id: str, name: str) -> Mailout | N
     return mailout
 
 
-def mailout_of_tenant(store: MailoutStore, tenant_id: str, mailout_id: str) -> Mailout | None:
+def mailout_of_tenant(store: MailoutStore, tenant_id: TenantId, mailout_id: str) -> Mailout | None:
     """By its id. Another tenant's mailout counts as not found."""
     mailout = store.mailouts.get(mailout_id)
     return mailout if mailout is not None and mailout.tenant_id == tenant_id else None
 
 
-def unknown_page(store: MailoutStore, tenant_id: str, name: str) -> str | None:
+def unknown_page(store: MailoutStore, tenant_id: TenantId, name: str) -> str | None:
     """The page of Notion that is meant; None where the name is the id of a mailout, or of nothing."""
     if mailout_of_tenant(store, tenant_id, name) is not None or not looks_like_page(name):
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sendonce.domain.engine.letters import MessageSettings
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.mailouts.mailouts import MailoutStatus
 from sendonce.flows.mailouts.obey_page import PageWish, obey_page, tell_page_of_test_mark
 from sendonce.ports.mailouts import MailoutStore, PageInbox
@@ -14,7 +15,7 @@ def hear_page(
     store: MailoutStore,
     inbox: PageInbox,
     message_settings: Callable[[], MessageSettings],
-    tenant_id: str,
+    tenant_id: TenantId,
     test_emails: tuple[str, ...],
     body: bytes,
 ) -> bool:

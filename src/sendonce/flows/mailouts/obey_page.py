@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sendonce.domain.engine.letters import MessageSettings
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus, PageEvent
 from sendonce.errors import BadInput, Refused
 from sendonce.flows.mailouts.start_mailout import StartOrder, page_mailout, start_mailout, start_test
@@ -52,7 +53,7 @@ class PageAnswer:
 def obey_page(
     store: MailoutStore,
     message_settings: Callable[[], MessageSettings],
-    tenant_id: str,
+    tenant_id: TenantId,
     test_emails: tuple[str, ...],
     wish: PageWish,
 ) -> PageAnswer:
@@ -69,7 +70,7 @@ def obey_page(
         return _say_why_not(store, mailout, wish.event, str(exc))
 
 
-def tell_page_of_test_mark(store: MailoutStore, tenant_id: str, wish: PageWish) -> None:
+def tell_page_of_test_mark(store: MailoutStore, tenant_id: TenantId, wish: PageWish) -> None:
     """The test mark of a page that is ready was changed, and that alone: it starts nothing, and no older
     event of the page does any more."""
     mailout = page_mailout(store, tenant_id, wish.source, wish.page_id)

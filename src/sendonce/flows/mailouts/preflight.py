@@ -5,6 +5,7 @@ from __future__ import annotations
 from sendonce.domain.engine.letters import Letter, MessageSettings
 from sendonce.domain.engine.message import compile_letter
 from sendonce.domain.engine.templates import Template
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.mailouts.rendering import GMAIL_CUTS_AT
 from sendonce.domain.people.subscribers import SubscriberStatus
 from sendonce.errors import BadInput
@@ -39,7 +40,7 @@ def check_letter(letter: Letter, settings: MessageSettings, mailout_id: str) -> 
         )
 
 
-def count_audience(store: MailoutStore, tenant_id: str) -> int:
+def count_audience(store: MailoutStore, tenant_id: TenantId) -> int:
     """Raises BadInput when there is nobody to write to."""
     active = store.subscribers.count(tenant_id).get(SubscriberStatus.ACTIVE, 0)
     if not active:
@@ -47,7 +48,7 @@ def count_audience(store: MailoutStore, tenant_id: str) -> int:
     return active
 
 
-def check_variables(store: MailoutStore, tenant_id: str, letter: Letter) -> None:
+def check_variables(store: MailoutStore, tenant_id: TenantId, letter: Letter) -> None:
     """Raises BadInput for a variable that has no default and no value for some subscriber."""
     lacking = []
     for name in sorted(_without_default(letter)):

@@ -10,6 +10,7 @@ from email.message import EmailMessage
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.letters import Letter, MessageSettings
 from sendonce.domain.engine.message import compile_letter
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.mailouts.mailouts import Mailout
 from sendonce.domain.mailouts.previews import Preview
 from sendonce.domain.people.subscribers import Subscriber, SubscriberStatus
@@ -50,7 +51,7 @@ def _letter(store: MailoutStore, sources: Mapping[str, LetterSource], mailout: M
     return source.fetch(mailout.source_id).letter
 
 
-def _reader(store: MailoutStore, tenant_id: str, email: str | None) -> Subscriber | None:
+def _reader(store: MailoutStore, tenant_id: TenantId, email: str | None) -> Subscriber | None:
     if email is None:
         return next(iter(store.subscribers.all(tenant_id, status=SubscriberStatus.ACTIVE, limit=1)), None)
     found = store.subscribers.find(tenant_id, parse_address(email))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from sendonce.domain.engine.letters import Letter, MessageSettings
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus, NewMailout, PageEvent
 from sendonce.errors import BadInput, LedgerRolledBack, NotFound, Overtaken, Refused, Unsendable
 from sendonce.flows.engine.check_sender import (
@@ -43,7 +44,7 @@ class StartOrder:
     """
 
     mailout_id: str
-    tenant_id: str
+    tenant_id: TenantId
     dry_run: bool = False
     test_emails: tuple[str, ...] | None = None
     send_at: datetime | None = None
@@ -107,7 +108,7 @@ def start_mailout(
 
 
 def try_unread_page(
-    store: MailoutStore, message_settings: Callable[[], MessageSettings], tenant_id: str
+    store: MailoutStore, message_settings: Callable[[], MessageSettings], tenant_id: TenantId
 ) -> int:
     """A dry run for a page that nobody has asked for yet: all but its letter, and nothing is written down."""
     _check_ledger(store)
@@ -118,7 +119,7 @@ def try_unread_page(
         raise Unsendable(str(exc)) from exc
 
 
-def page_mailout(store: MailoutStore, tenant_id: str, source: str, page_id: str) -> Mailout:
+def page_mailout(store: MailoutStore, tenant_id: TenantId, source: str, page_id: str) -> Mailout:
     """The mailout of a page, made when it is first asked for."""
     new = NewMailout(name=page_id, source=source, letter=None, source_id=page_id)
     return store.mailouts.create(tenant_id, new)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.subscribers import Addition, NewSubscriber
 from sendonce.errors import BadInput, Refused
 from sendonce.ports.people import PeopleStore
@@ -13,7 +14,7 @@ log = logging.getLogger(__name__)
 _LONGEST = 1_000
 
 
-def add_subscriber(store: PeopleStore, tenant_id: str, person: NewSubscriber, actor: str) -> Addition:
+def add_subscriber(store: PeopleStore, tenant_id: TenantId, person: NewSubscriber, actor: str) -> Addition:
     """Raises Refused for whoever said no, with when and why, and what to do if they changed their mind."""
     for what, text in (("name", person.name), ("consent", person.consent)):
         _require_one_line(what, text or "")
@@ -29,7 +30,7 @@ def add_subscriber(store: PeopleStore, tenant_id: str, person: NewSubscriber, ac
     return addition
 
 
-def _why_suppressed(store: PeopleStore, tenant_id: str, person: NewSubscriber) -> str:
+def _why_suppressed(store: PeopleStore, tenant_id: TenantId, person: NewSubscriber) -> str:
     told = f"{person.address.text} was not added: it is suppressed"
     found = store.suppressions.covers(tenant_id, person.address)
     if found is not None:

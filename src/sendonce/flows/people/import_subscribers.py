@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.people_columns import PeopleColumns, ReadChunk
 from sendonce.domain.people.subscribers import BadRow, ImportCounts
 from sendonce.ports.people import SeenKeys, Subscribers
@@ -45,7 +46,7 @@ class ImportReport:
 
 def import_subscribers(
     subscribers: Subscribers,
-    tenant_id: str,
+    tenant_id: TenantId,
     chunks: Iterable[ReadChunk],
     seen: SeenKeys,
     *,

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import NamedTuple, Protocol, TypeVar
 
 from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.suppressions import NewSuppression, SuppressionReason
 from sendonce.errors import BadInput
 from sendonce.ports.people import Suppressions
@@ -28,7 +29,7 @@ class OptOut(Protocol):
     @property
     def note(self) -> str | None: ...
     @property
-    def scope(self) -> str | None: ...
+    def scope(self) -> TenantId | None: ...
 
 
 class BadLine(NamedTuple):
@@ -43,7 +44,9 @@ class SuppressionReport:
     bad: list[BadLine] = field(default_factory=list)
 
 
-def import_suppressions(suppressions: Suppressions, scope: str, found: Iterable[OptOut]) -> SuppressionReport:
+def import_suppressions(
+    suppressions: Suppressions, scope: TenantId, found: Iterable[OptOut]
+) -> SuppressionReport:
     """In portions, each a transaction: what was cut off can simply be run again."""
     report = SuppressionReport()
     for some in _portions(found):

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from sendonce.domain.engine.addresses import Address
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.suppressions import EVERYBODY, Suppression, SuppressionReason
 from sendonce.errors import NotFound
 from sendonce.ports.people import Suppressions
 
 
-def suppress(suppressions: Suppressions, scope: str, address: Address, note: str | None = None) -> bool:
+def suppress(suppressions: Suppressions, scope: TenantId, address: Address, note: str | None = None) -> bool:
     """Never write to it again; False where it was suppressed already. ``scope`` is a tenant, or everybody."""
     return suppressions.add(scope, address, SuppressionReason.MANUAL, note)
 
 
 def allow_again(
-    suppressions: Suppressions, tenant_id: str, scope: str, address: Address, actor: str
+    suppressions: Suppressions, tenant_id: TenantId, scope: TenantId, address: Address, actor: str
 ) -> Suppression | None:
     """Lift the suppression of this scope, in the audit log; what still keeps the tenant from writing there.
 

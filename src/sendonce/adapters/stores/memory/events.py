@@ -19,6 +19,7 @@ from sendonce.domain.engine.events import (
     UnreadableEvent,
 )
 from sendonce.domain.engine.evidence import changes_by_event, judge, never_issued
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.consequences import Denial, SoftNews, consequence_of
 from sendonce.domain.people.privacy import is_erased
 
@@ -74,7 +75,7 @@ class MemoryEvents:
         elif row is not None:
             self._soft_bounces.delivered(row, now)
 
-    def _deny(self, scope: str, addresses: Iterable[Address], denial: Denial, now: datetime) -> None:
+    def _deny(self, scope: TenantId, addresses: Iterable[Address], denial: Denial, now: datetime) -> None:
         for address in addresses:
             if denial.bounce:
                 self._soft_bounces.outweigh(scope, address.key, denial.note)

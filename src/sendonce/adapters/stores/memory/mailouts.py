@@ -12,6 +12,7 @@ from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.ids import prefix_range, time_ordered_ids
 from sendonce.domain.engine.jobs import JobState, Move
 from sendonce.domain.engine.letters import Letter
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.mailouts.exclusions import got_already, was_reached
 from sendonce.domain.mailouts.mailouts import (
     Mailout,
@@ -31,7 +32,7 @@ class MemoryMailouts:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def create(self, tenant_id: str, new: NewMailout) -> Mailout:
+    def create(self, tenant_id: TenantId, new: NewMailout) -> Mailout:
         with self._state.transaction() as now:
             known = new.source_id and not new.is_test and self.of_page(tenant_id, new.source, new.source_id)
             if known:

@@ -10,6 +10,7 @@ from typing import Any
 
 from sendonce.adapters.stores.memory.state import State
 from sendonce.domain.engine.addresses import Address
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.people_columns import STATUSES, Denial, PeopleColumns, denied_counts
 from sendonce.domain.people.privacy import is_erased
 from sendonce.domain.people.subscribers import (
@@ -39,7 +40,7 @@ class MemorySubscribers:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def upsert(self, tenant_id: str, people: Sequence[NewSubscriber]) -> ImportCounts:
+    def upsert(self, tenant_id: TenantId, people: Sequence[NewSubscriber]) -> ImportCounts:
         unique = {person.address.key: person for person in people}
         with self._state.transaction() as now:
             counts = ImportCounts(unchanged=len(people) - len(unique))
@@ -48,7 +49,7 @@ class MemorySubscribers:
             return counts
 
     def import_people(
-        self, tenant_id: str, people: PeopleColumns, *, source: str | None = None, dry_run: bool = False
+        self, tenant_id: TenantId, people: PeopleColumns, *, source: str | None = None, dry_run: bool = False
     ) -> ImportCounts:
         columns = zip(people.emails, people.keys, people.names, people.attributes, strict=True)
         rows = [
@@ -69,7 +70,7 @@ class MemorySubscribers:
                 self._state.subscribers, self._state.suppressions = before
             return counts + denied_counts(people.denials)
 
-    def add(self, tenant_id: str, person: NewSubscriber, actor: str) -> Addition:
+    def add(self, tenant_id: TenantId, person: NewSubscriber, actor: str) -> Addition:
         with self._state.transaction() as now:
             place = (tenant_id, person.address.key)
             known = self._state.subscribers.get(place)
@@ -94,7 +95,7 @@ class MemorySubscribers:
             return addition
 
     def _import_one(
-        self, tenant_id: str, person: NewSubscriber, denial: Denial | None, now: datetime
+        self, tenant_id: TenantId, person: NewSubscriber, denial: Denial | None, now: datetime
     ) -> ImportCounts:
         before = self._state.subscribers.get((tenant_id, person.address.key))
         counts = self._upsert_one(tenant_id, person, now)
@@ -104,18 +105,18 @@ class MemorySubscribers:
         changed = self._state.subscribers[tenant_id, person.address.key] != before
         return ImportCounts(updated=changed, unchanged=not changed, deactivated=deactivated)
 
-    def _deny(self, tenant_id: str, key: str, denial: Denial, now: datetime) -> bool:
+    def _deny(self, tenant_id: TenantId, key: str, denial: Denial, now: datetime) -> bool:
         """Whether somebody was active until now."""
         known = self._state.subscribers.get((tenant_id, key))
         lower_status(self._state, tenant_id, key, STATUSES[denial.reason], now)
         return known is not None and known.status == SubscriberStatus.ACTIVE
 
-    def _note_consents(self, tenant_id: str, consents: Mapping[str, str]) -> None:
+    def _note_consents(self, tenant_id: TenantId, consents: Mapping[str, str]) -> None:
         for key, note in consents.items():
             person = self._state.subscribers[tenant_id, key]
             self._state.subscribers[tenant_id, key] = replace(person, consent=person.consent or note)
 
-    def _upsert_one(self, tenant_id: str, person: NewSubscriber, now: datetime) -> ImportCounts:
+    def _upsert_one(self, tenant_id: TenantId, person: NewSubscriber, now: datetime) -> ImportCounts:
         place = (tenant_id, person.address.key)
         known = self._state.subscribers.get(place)
         if known is None:
@@ -136,7 +137,7 @@ class MemorySubscribers:
         self._state.subscribers[place] = fresh
         return ImportCounts(unchanged=1) if fresh == known else ImportCounts(updated=1)
 
-    def _first_status(self, tenant_id: str, address_key: str) -> SubscriberStatus:
+    def _first_status(self, tenant_id: TenantId, address_key: str) -> SubscriberStatus:
         """The suppressed come in as bounced or unsubscribed, never as active."""
         key = suppression_key(address_key, self._state.pepper)
         found = [self._state.suppressions.get((key, scope)) for scope in (tenant_id, EVERYBODY)]
@@ -147,7 +148,12 @@ class MemorySubscribers:
         return SubscriberStatus.BOUNCED if only_bounces else SubscriberStatus.UNSUBSCRIBED
 
     def all(
-        self, tenant_id: str, *, status: SubscriberStatus | None = None, after: str = "", limit: int = 1000
+        self,
+        tenant_id: TenantId,
+        *,
+        status: SubscriberStatus | None = None,
+        after: str = "",
+        limit: int = 1000,
     ) -> Sequence[Subscriber]:
         with self._state.transaction():
             people = sorted(
@@ -157,21 +163,21 @@ class MemorySubscribers:
             )
             return [person for _, person in people[:limit]]
 
-    def find(self, tenant_id: str, address: Address) -> Subscriber | None:
+    def find(self, tenant_id: TenantId, address: Address) -> Subscriber | None:
         with self._state.transaction():
             return self._state.subscribers.get((tenant_id, address.key))
 
-    def count(self, tenant_id: str) -> dict[str, int]:
+    def count(self, tenant_id: TenantId) -> dict[str, int]:
         with self._state.transaction():
             statuses = [str(p.status) for (t, _), p in self._state.subscribers.items() if t == tenant_id]
             return {status: statuses.count(status) for status in set(statuses)}
 
-    def attribute_names(self, tenant_id: str) -> Sequence[str]:
+    def attribute_names(self, tenant_id: TenantId) -> Sequence[str]:
         with self._state.transaction():
             people = [p for (t, _), p in self._state.subscribers.items() if t == tenant_id]
             return sorted({name for person in people for name in person.attributes})
 
-    def count_lacking(self, tenant_id: str, variable: str) -> int:
+    def count_lacking(self, tenant_id: TenantId, variable: str) -> int:
         with self._state.transaction():
             people = [p for (t, _), p in self._state.subscribers.items() if t == tenant_id]
             active = [p for p in people if p.status == SubscriberStatus.ACTIVE]
@@ -210,7 +216,9 @@ class MemorySuppressions:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def add(self, scope: str, address: Address, reason: SuppressionReason, note: str | None = None) -> bool:
+    def add(
+        self, scope: TenantId, address: Address, reason: SuppressionReason, note: str | None = None
+    ) -> bool:
         with self._state.transaction() as now:
             return suppress(self._state, scope, address, reason, note, now)
 
@@ -218,7 +226,7 @@ class MemorySuppressions:
         with self._state.transaction():
             return sum(self.add(each.scope, each.address, each.reason, each.note) for each in given)
 
-    def remove(self, scope: str, address: Address, actor: str) -> bool:
+    def remove(self, scope: TenantId, address: Address, actor: str) -> bool:
         with self._state.transaction():
             key = suppression_key(address.key, self._state.pepper)
             removed = self._state.suppressions.pop((key, scope), None)
@@ -227,7 +235,7 @@ class MemorySuppressions:
             self._state.audit.append((actor, "unsuppress", address.text))
             return True
 
-    def covers(self, tenant_id: str, address: Address) -> Suppression | None:
+    def covers(self, tenant_id: TenantId, address: Address) -> Suppression | None:
         with self._state.transaction():
             return self._state.suppression_of(tenant_id, address.key)
 
@@ -271,7 +279,7 @@ class MemorySuppressions:
         known = self._state.suppressions.get(place)
         return place if known is not None and may_undo(known, job_id, now) else None
 
-    def _reactivate(self, tenant_id: str, address_key: str, now: datetime) -> None:
+    def _reactivate(self, tenant_id: TenantId, address_key: str, now: datetime) -> None:
         person = self._state.subscribers.get((tenant_id, address_key))
         if person and person.status == SubscriberStatus.UNSUBSCRIBED and person.bounce_type is None:
             back = replace(person, status=SubscriberStatus.ACTIVE, status_updated_at=now)
@@ -280,7 +288,7 @@ class MemorySuppressions:
 
 def suppress(
     state: State,
-    scope: str,
+    scope: TenantId,
     address: Address,
     reason: SuppressionReason,
     note: str | None,
@@ -302,7 +310,7 @@ def suppress(
 
 def lower_status(
     state: State,
-    scope: str,
+    scope: TenantId,
     address_key: str,
     status: SubscriberStatus,
     now: datetime,

@@ -10,6 +10,7 @@ from sendonce.adapters.stores.memory.people import suppress
 from sendonce.adapters.stores.memory.state import JobRow, State
 from sendonce.domain.engine.addresses import Address
 from sendonce.domain.engine.events import BounceType, EventKind
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.soft_bounces import SOFT_BOUNCE_NOTE, LetterFate, last_of_a_row
 from sendonce.domain.people.subscribers import SubscriberStatus
 from sendonce.domain.people.suppression_keys import suppression_key
@@ -51,14 +52,15 @@ class SoftBounces:
                 status_updated_at=now,
             )
 
-    def outweigh(self, scope: str, address_key: str, note: str | None) -> None:
-        tenants = {tenant_id for _, tenant_id in self._state.suppressions} if scope == EVERYBODY else {scope}
+    def outweigh(self, scope: TenantId, address_key: str, note: str | None) -> None:
+        known = self._state.suppressions.values()
+        tenants = {each.scope for each in known} if scope == EVERYBODY else {scope}
         for tenant_id in tenants:
             place = self._soft_suppression(tenant_id, address_key)
             if place is not None:
                 self._state.suppressions[place] = replace(self._state.suppressions[place], note=note)
 
-    def _soft_suppression(self, tenant_id: str, address_key: str) -> tuple[str, str] | None:
+    def _soft_suppression(self, tenant_id: TenantId, address_key: str) -> tuple[str, str] | None:
         place = (suppression_key(address_key, self._state.pepper), tenant_id)
         known = self._state.suppressions.get(place)
         if known is None or (known.reason, known.note) != (SuppressionReason.BOUNCE, SOFT_BOUNCE_NOTE):

@@ -16,6 +16,7 @@ from sendonce.domain.engine.ids import time_ordered_id
 from sendonce.domain.engine.jobs import Job, JobState
 from sendonce.domain.engine.letters import Letter
 from sendonce.domain.engine.senders import SenderHold
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.engine.workers import WorkerRecord
 from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus, Phase
 from sendonce.domain.people.subscribers import Subscriber
@@ -28,7 +29,7 @@ class JobRow:
     """A message job that can be moved. ``as_job`` gives the value that leaves the store."""
 
     id: str
-    tenant_id: str
+    tenant_id: TenantId
     mailout_id: str
     recipient: str
     recipient_key: str
@@ -141,7 +142,7 @@ class State:
     def jobs_of(self, mailout_id: str) -> list[JobRow]:
         return [row for row in self.jobs.values() if row.mailout_id == mailout_id]
 
-    def suppression_of(self, tenant_id: str, address_key: str) -> Suppression | None:
+    def suppression_of(self, tenant_id: TenantId, address_key: str) -> Suppression | None:
         """The suppression that denies this address, the global one first."""
         key = self.suppression_key(address_key)
         return self.suppressions.get((key, EVERYBODY)) or self.suppressions.get((key, tenant_id))

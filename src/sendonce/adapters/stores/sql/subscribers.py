@@ -18,6 +18,7 @@ from sendonce.adapters.stores.sql.peppers import look_up_pepper, pepper_in_force
 from sendonce.adapters.stores.sql.rows import insert_audit, insert_for, new_id
 from sendonce.adapters.stores.sql.suppressions import suppress_all
 from sendonce.domain.engine.addresses import Address
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.people_columns import (
     STATUSES,
     Denial,
@@ -46,13 +47,13 @@ class SqlSubscribers:
         self._db = database
         self.import_lanes = 1 if database.is_sqlite else 2  # SQLite has one writer at a time
 
-    def upsert(self, tenant_id: str, people: Sequence[NewSubscriber]) -> ImportCounts:
+    def upsert(self, tenant_id: TenantId, people: Sequence[NewSubscriber]) -> ImportCounts:
         unique = {person.address.key: person for person in people}
         repeated = ImportCounts(unchanged=len(people) - len(unique))
         return repeated + self.import_people(tenant_id, PeopleColumns.of(unique.values()))
 
     def import_people(
-        self, tenant_id: str, people: PeopleColumns, *, source: str | None = None, dry_run: bool = False
+        self, tenant_id: TenantId, people: PeopleColumns, *, source: str | None = None, dry_run: bool = False
     ) -> ImportCounts:
         if not people and not people.denials:
             return ImportCounts()
@@ -75,7 +76,7 @@ class SqlSubscribers:
         counts = ImportCounts(inserted, updated, len(people) - inserted - updated, deactivated=deactivated)
         return counts + denied_counts(people.denials)
 
-    def add(self, tenant_id: str, person: NewSubscriber, actor: str) -> Addition:
+    def add(self, tenant_id: TenantId, person: NewSubscriber, actor: str) -> Addition:
         with self._db.writing() as tx:
             key = suppression_key(person.address.key, pepper_in_force(self._db, tx))
             _require_tenant(tx, tenant_id)
@@ -93,7 +94,9 @@ class SqlSubscribers:
                 insert_audit(tx, now, actor, "add subscriber", person.address.text, {"outcome": addition})
             return addition
 
-    def _add(self, tx: Connection, tenant_id: str, person: NewSubscriber, key: str, now: datetime) -> None:
+    def _add(
+        self, tx: Connection, tenant_id: TenantId, person: NewSubscriber, key: str, now: datetime
+    ) -> None:
         given = {
             "id": new_id(now),
             "tenant_id": tenant_id,
@@ -126,7 +129,7 @@ class SqlSubscribers:
         return write(tx, self._db, batch, statuses)
 
     def _lower(
-        self, tx: Connection, tenant_id: str, denials: Mapping[str, Denial], begun: datetime
+        self, tx: Connection, tenant_id: TenantId, denials: Mapping[str, Denial], begun: datetime
     ) -> tuple[int, int]:
         """Take known people down to what the list says of them.
 
@@ -146,14 +149,14 @@ class SqlSubscribers:
             tx.execute(lower.values(status=status, status_updated_at=begun, updated_at=begun))
         return only_lowered, deactivated
 
-    def _note_consents(self, tx: Connection, tenant_id: str, consents: Mapping[str, str]) -> None:
+    def _note_consents(self, tx: Connection, tenant_id: TenantId, consents: Mapping[str, str]) -> None:
         """What is noted here already stays."""
         own = (S.tenant_id == tenant_id) & (S.address_key == sa.bindparam("key")) & S.consent.is_(None)
         if consents:
             rows = [{"key": key, "note": note} for key, note in consents.items()]
             tx.execute(subscribers.update().where(own).values(consent=sa.bindparam("note")), rows)
 
-    def _statuses(self, tx: Connection, tenant_id: str, keys: list[str]) -> list[str]:
+    def _statuses(self, tx: Connection, tenant_id: TenantId, keys: list[str]) -> list[str]:
         """What new people are to be: the suppressed are bounced or unsubscribed, never active."""
         denied: dict[str, str] = {}
         c = suppressions.c
@@ -173,7 +176,12 @@ class SqlSubscribers:
         return column == sa.any_(sa.literal(keys, ARRAY(sa.Text)))
 
     def all(
-        self, tenant_id: str, *, status: SubscriberStatus | None = None, after: str = "", limit: int = 1000
+        self,
+        tenant_id: TenantId,
+        *,
+        status: SubscriberStatus | None = None,
+        after: str = "",
+        limit: int = 1000,
     ) -> Sequence[Subscriber]:
         query = sa.select(subscribers).where(S.tenant_id == tenant_id, S.address_key > after)
         if status is not None:
@@ -181,18 +189,18 @@ class SqlSubscribers:
         with self._db.reading() as tx:
             return [as_subscriber(row) for row in tx.execute(query.order_by(S.address_key).limit(limit))]
 
-    def find(self, tenant_id: str, address: Address) -> Subscriber | None:
+    def find(self, tenant_id: TenantId, address: Address) -> Subscriber | None:
         query = sa.select(subscribers).where(S.tenant_id == tenant_id, S.address_key == address.key)
         with self._db.reading() as tx:
             row = tx.execute(query).one_or_none()
             return as_subscriber(row) if row else None
 
-    def count(self, tenant_id: str) -> dict[str, int]:
+    def count(self, tenant_id: TenantId) -> dict[str, int]:
         query = sa.select(S.status, sa.func.count()).where(S.tenant_id == tenant_id).group_by(S.status)
         with self._db.reading() as tx:
             return {row[0]: row[1] for row in tx.execute(query)}
 
-    def attribute_names(self, tenant_id: str) -> Sequence[str]:
+    def attribute_names(self, tenant_id: TenantId) -> Sequence[str]:
         if self._db.is_sqlite:
             each = sa.func.json_each(S.attributes).table_valued("key")
             query = sa.select(each.c.key).select_from(subscribers).join(each, sa.true())
@@ -201,14 +209,14 @@ class SqlSubscribers:
         with self._db.reading() as tx:
             return sorted(tx.execute(query.where(S.tenant_id == tenant_id).distinct()).scalars())
 
-    def count_lacking(self, tenant_id: str, variable: str) -> int:
+    def count_lacking(self, tenant_id: TenantId, variable: str) -> int:
         value = S.from_name if variable == "name" else S.attributes[variable].as_string()
         query = sa.select(sa.func.count()).where(S.tenant_id == tenant_id, S.status == "active")
         with self._db.reading() as tx:
             return tx.execute(query.where(sa.func.coalesce(value, "") == "")).scalar_one()
 
 
-def _require_tenant(tx: Connection, tenant_id: str) -> None:
+def _require_tenant(tx: Connection, tenant_id: TenantId) -> None:
     """Once a chunk, in place of a foreign key that would look once a row. Nothing deletes a tenant."""
     if tx.execute(sa.select(tenants.c.id).where(tenants.c.id == tenant_id)).first() is None:
         raise NotFound(f"There is no tenant {tenant_id!r}, so nobody was added to its list.")

@@ -14,6 +14,7 @@ from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
 from sendonce.adapters.stores.sql.rows import insert_audit, insert_for
 from sendonce.domain.engine.addresses import Address
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.privacy import is_erased
 from sendonce.domain.people.suppression_keys import suppression_key
 from sendonce.domain.people.suppressions import (
@@ -35,7 +36,9 @@ class SqlSuppressions:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    def add(self, scope: str, address: Address, reason: SuppressionReason, note: str | None = None) -> bool:
+    def add(
+        self, scope: TenantId, address: Address, reason: SuppressionReason, note: str | None = None
+    ) -> bool:
         with self._db.writing() as tx:
             key = suppression_key(address.key, pepper_in_force(self._db, tx))
             return suppress(tx, key, scope, address.text, reason, note, self._db.now(tx))
@@ -50,7 +53,7 @@ class SqlSuppressions:
                 for key, each in ((key, given[n]) for key, n in denied)
             )
 
-    def remove(self, scope: str, address: Address, actor: str) -> bool:
+    def remove(self, scope: TenantId, address: Address, actor: str) -> bool:
         with self._db.writing() as tx:
             key = suppression_key(address.key, pepper_in_force(self._db, tx))
             removed = tx.execute(suppressions.delete().where(S.key == key, S.tenant_id == scope)).rowcount
@@ -59,7 +62,7 @@ class SqlSuppressions:
                 insert_audit(tx, now, actor, "unsuppress", address.text, {"scope": scope})
             return removed == 1
 
-    def covers(self, tenant_id: str, address: Address) -> Suppression | None:
+    def covers(self, tenant_id: TenantId, address: Address) -> Suppression | None:
         with self._db.reading() as tx:
             key = suppression_key(address.key, pepper_in_force(self._db, tx))
             query = sa.select(suppressions).where(S.key == key, S.tenant_id.in_([tenant_id, EVERYBODY]))
@@ -132,7 +135,7 @@ def _own(job: Any) -> sa.Select[Any]:
 def suppress(
     tx: Connection,
     key: str,
-    scope: str,
+    scope: TenantId,
     address: str | None,
     reason: SuppressionReason,
     note: str | None,
@@ -158,7 +161,7 @@ def suppress(
     return False
 
 
-def suppress_all(tx: Connection, database: Database, scope: str, given: Iterable[Suppression]) -> None:
+def suppress_all(tx: Connection, database: Database, scope: TenantId, given: Iterable[Suppression]) -> None:
     """``suppress`` for many at once, no key twice; none of them by a letter."""
     rows = [
         {
@@ -192,7 +195,7 @@ def _gravity(reason: sa.ColumnElement[str]) -> sa.Case[int]:
 
 def mark_subscriber(
     tx: Connection,
-    scope: str,
+    scope: TenantId,
     address_key: str,
     status: str,
     now: datetime,

@@ -11,6 +11,7 @@ import typer
 
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.checks import count_of
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.domain.people.suppressions import EVERYBODY, EXPORTED, Suppression
 from sendonce.entrypoints.cli.context import opened_store, ready_settings, time_zone
@@ -25,7 +26,7 @@ group = typer.Typer(name="suppression", help="Addresses that must not be written
 Everybody = Annotated[bool, typer.Option("--global", help="For every tenant, not only the default one.")]
 
 
-def _scope(everybody: bool) -> str:
+def _scope(everybody: bool) -> TenantId:
     return EVERYBODY if everybody else DEFAULT_TENANT
 
 
