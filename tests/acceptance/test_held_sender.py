@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,9 @@ from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.letters import Letter
 from sendonce.domain.mailouts.mailouts import NewMailout
 from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber
-from tests.crash.world import SandboxSes
+from sendonce.flows.mailouts.start_mailout import page_mailout
+from sendonce.sandbox.notion.seeds import Seeds
+from tests.crash.world import SandboxSes, until
 from tests.nursery import run_program
 
 PEOPLE = 30
@@ -92,6 +93,43 @@ TROUBLES = {
 }
 
 
+PAGE = {
+    "parent": Seeds().letters,
+    "properties": {"Название": "Новости", "Статус": "Готово к отправке"},
+    "blocks": [{"type": "paragraph", "paragraph": {"rich_text": [{"text": {"content": "Здравствуйте!"}}]}}],
+}
+
+
+@contextmanager
+def at_work(desk: Desk, program: str) -> Iterator[None]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sendonce", program],
+        env=desk.environment,
+        cwd=desk.folder,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def seen(desk: Desk, mailout_id: str, wanted: Callable[[Any], Any]) -> Any:
+    """The status of a mailout, as soon as it is as wanted."""
+
+    def look() -> Any:
+        shown = desk.json("mailout", "status", mailout_id)
+        return shown if wanted(shown) else None
+
+    return until(look, 60, "the mailout's status changes")
+
+
+def on_page(sandbox: SandboxSes, page: str) -> dict[str, Any]:
+    properties: dict[str, Any] = sandbox.ask(f"notion/pages/{page}")["properties"]
+    return properties
+
+
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_a_refused_sender_burns_no_letter(desk: Desk, trouble: str) -> None:
     """A start is refused with the reason. Forced, it stops at the first refusals and says why; after the
@@ -126,22 +164,39 @@ def test_a_worker_tells_that_sending_is_switched_off(desk: Desk) -> None:
     mailout_id = desk.prepare()
     with world(desk, "--no-sending-enabled"):
         desk.run("mailout", "send", mailout_id, "--detach", "--force")
-        worker = subprocess.Popen(
-            [sys.executable, "-m", "sendonce", "worker"],
-            env=desk.environment,
-            cwd=desk.folder,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            ends, cause = time.monotonic() + 60, ""
-            while cause != "sending_paused" and time.monotonic() < ends:
-                shown = desk.json("mailout", "status", mailout_id)
-                cause = (shown["standstill"] or {}).get("cause", "")
-        finally:
-            worker.terminate()
-            worker.wait(30)
-        assert (cause, shown["workers"], shown["counts"]["scheduled"]) == ("sending_paused", 1, PEOPLE)
+        with at_work(desk, "worker"):
+            paused = {"cause": "sending_paused"}
+            shown = seen(desk, mailout_id, lambda it: (it["standstill"] or {}).items() >= paused.items())
+        assert (shown["workers"], shown["counts"]["scheduled"]) == (1, PEOPLE)
         assert "switched sending off" in shown["standstill"]["detail"]
+
+
+@pytest.mark.parametrize("program", ["worker", "scheduler"])
+def test_a_time_that_comes_while_the_provider_refuses_starts_nothing(desk: Desk, program: str) -> None:
+    """The mailout is ready again and says why; no letter met the refusal."""
+    mailout_id = desk.prepare()
+    with closing(open_store(desk.environment["DATABASE_URL"])) as store:
+        assert store.mailouts.schedule(mailout_id, store.ledger.now())
+    with world(desk, "--no-production-access"), at_work(desk, program):
+        shown = seen(desk, mailout_id, lambda it: not it["scheduled"])
+    assert (shown["status"], shown["counts"]["planned"]) == ("ready", 0)
+    assert "in the SES sandbox" in shown["reason"]
+
+
+def test_a_page_that_the_provider_would_refuse_is_not_started(desk: Desk) -> None:
+    """Its author finds the reason on the page, in place of a list that is burnt."""
+    desk.prepare()
+    with world(desk, "--no-production-access") as sandbox:
+        page = sandbox.ask("notion/pages", PAGE)["id"]
+        with closing(open_store(desk.environment["DATABASE_URL"])) as store:
+            mailout_id = page_mailout(store, DEFAULT_TENANT, "notion", page).id
+            assert store.mailouts.start(mailout_id)
+        with at_work(desk, "worker"):
+            shown = seen(desk, mailout_id, lambda it: it["reason"])
+            until(lambda: on_page(sandbox, page)["Причина"], 60, "the page tells the reason")
+    assert (shown["status"], shown["counts"]["planned"]) == ("ready", 0)
+    assert "in the SES sandbox" in shown["reason"]
+    assert sandbox.acceptances() == []
 
 
 def test_a_run_of_refusals_stops_and_its_letters_get_another_life(desk: Desk) -> None:
