@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+import threading
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
 
-from sendonce.domain.engine.jobs import JobState
+from sendonce.domain.engine.jobs import ClaimRequest, JobState, Settlement
 from sendonce.domain.engine.outcomes import Accepted, Deferred, Outcome, Refused
 from sendonce.domain.engine.parcels import Parcel
 from sendonce.domain.engine.senders import RUN_THAT_HOLDS, HoldOrder
-from tests.unit.test_send import Provider, Scene
+from tests.unit.test_send import Provider, Scene, Troubled
 
 KEY = "ses/eu-central-1/a@b.c"
 UNVERIFIED = Deferred("MessageRejected", "Email address is not verified.", throttle=True, hold=True)
@@ -57,6 +60,33 @@ def test_a_refused_sender_is_held_and_no_letter_is_harmed() -> None:
     hold = scene.store.sender_holds.get(KEY)
     assert hold is not None
     assert (hold.code, hold.reason, hold.tries) == (UNVERIFIED.code, UNVERIFIED.reason, 1)
+
+
+def test_a_claim_under_way_when_the_sender_is_refused_is_given_back() -> None:
+    """The ledger is still busy with the next claim when the refusal comes: nothing of that claim leaves."""
+    claiming, refused = threading.Event(), threading.Event()
+    scene = Scene(people=10, batch_size=1)
+
+    async def wait_for_the_claim(_parcel: Parcel) -> None:
+        if scene.provider.got:
+            assert await asyncio.to_thread(claiming.wait, 5)
+
+    def answer(_parcel: Parcel) -> Outcome:
+        if len(scene.provider.got) == 1:
+            return Accepted("1")
+        refused.set()
+        return UNVERIFIED
+
+    def claim_slowly(when: str, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> None:
+        if when == "after" and settlements and claim is not None:
+            claiming.set()
+            assert refused.wait(5)
+
+    scene.provider.before, scene.provider.answer = wait_for_the_claim, answer
+    scene.ledger = Troubled(scene.store.ledger, claim_slowly)
+    scene.play(until=lambda: at_rest(scene))
+    assert len(scene.provider.got) == 2
+    assert scene.states() == {JobState.SENT: 1, JobState.SCHEDULED: 9}
 
 
 def test_the_log_says_how_to_release_the_sender_without_its_address(caplog: pytest.LogCaptureFixture) -> None:
