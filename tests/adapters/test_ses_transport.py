@@ -145,6 +145,14 @@ def test_an_endpoint_that_is_not_ses_holds_the_sender(status: int) -> None:
     assert "AWS_ENDPOINT_URL_SESV2" in outcome.reason
 
 
+def test_a_403_without_a_word_holds_the_sender() -> None:
+    """A proxy or a policy on the way says so: nothing was taken, and every letter would hear the same."""
+    outcome = carry_by_script([answer(403, b"<html>forbidden</html>")]).outcome
+    assert isinstance(outcome, Deferred)
+    assert (outcome.code, outcome.hold, outcome.throttle) == ("http_403", True, True)
+    assert "AWS credentials" in outcome.reason
+
+
 def test_a_letter_that_is_rejected_holds_nobody() -> None:
     """MessageRejected is also said of bad content: that is the letter's own fault."""
     outcome = carry_by_script([ses_error(400, "MessageRejected", "Virus found in the attachment.")]).outcome

@@ -205,6 +205,7 @@ def test_a_sender_parameter_of_one_letter_is_that_letters() -> None:
         b"550 5.1.8 <news@example.org>: Sender address rejected: Domain not found",
         b"553 5.7.1 <news@example.org>: Sender address rejected: not owned by user eve",
         b"554 Message rejected: Email address is not verified. news@example.org",
+        b"550 5.7.60 SMTP; Client does not have permissions to send as this sender",
     ],
 )
 def test_refusals_that_name_the_sender_hold_it_wherever_they_come(verb: str, words: bytes) -> None:
