@@ -67,6 +67,17 @@ def test_one_process_keeps_the_rate_and_uses_it(
         assert (len(times) - 1) / (times[-1] - times[0]) >= share * rate
 
 
+def test_a_worker_tells_the_rate_that_it_measures(directory: Path) -> None:
+    """``mailout status`` shows how fast letters really leave; the worker alone knows."""
+    with opened(paced(directory, f"sqlite:///{directory}/disk/sendonce.db", 20)) as world:
+        world.plan(600)
+        worker = world.worker()
+        told = until(lambda: world.ask("mailout", "status", world.mailout)["rate"], 30, "a rate is told")
+        assert worker.end() == 0
+        # It is measured over the five seconds between two signs of life.
+        assert told <= 25
+
+
 def has_sent(world: World, number: int) -> bool:
     return world.eye.count("sent") >= number
 
