@@ -108,13 +108,18 @@ EXPORTS: dict[str, tuple[str, list[tuple[str, object]]]] = {
     ),
     "getresponse bounced": (
         '"email","name","bounced on","bounce type"',
-        [("{},Ann,2024-01-01,hard", BOUNCED)],
+        [
+            ("{},Ann,2024-01-01,hard", BOUNCED),
+            ("{},Bob,2024-01-01,", BOUNCED),
+            ("{},Cyd,,hard", BOUNCED),
+        ],
     ),
     "mailerlite": (
         "Email,Status,Sent,Opens,Clicks,Subscribed,Unsubscribed,Location,Name,Last name",
         [
             ("{},Active,12,3,1,2024-01-01 10:00:00,,Riga,Ann,Lee", None),
             ("{},Unsubscribed,12,3,1,2024-01-01 10:00:00,2024-05-01 09:00:00,,Bob,", LEFT),
+            ("{},Active,12,3,1,2024-01-01 10:00:00,2024-05-01 09:00:00,,Fay,", LEFT),
             ("{},Bounced,1,0,0,2024-01-01 10:00:00,,,Cyd,", BOUNCED),
             ("{},Unconfirmed,0,0,0,2024-01-01 10:00:00,,,Dan,", "out"),
             ("{},Junk,0,0,0,2024-01-01 10:00:00,,,Eve,", COMPLAINED),
