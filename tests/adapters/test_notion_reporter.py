@@ -13,9 +13,11 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from sendonce.adapters.notion import reporter as reporter_module
+from sendonce.adapters.notion.names import ERRORS
 from sendonce.adapters.notion.reporter import NotionReporter
 from sendonce.adapters.notion.reports import NotionReports
 from sendonce.adapters.notion.setup import SetupWish, set_up
+from sendonce.adapters.notion.tables import data_source_ids
 from sendonce.adapters.notion.words import translated_warning
 from sendonce.adapters.stores.sql import open_store
 from sendonce.domain.engine.events import EventKind
@@ -389,6 +391,28 @@ def test_a_row_without_a_reason_and_that_of_the_rest_are_in_english_too(
     one, rest = sorted(notion.rows(room.errors), key=lambda row: str(row["Key"]))
     assert (one["Kind"], one["Message"]) == ("Complaint", "The mail provider gave no reason.")
     assert (rest["Error"], rest["Message"][:13]) == ("1 more", "1 more errors")
+
+
+def test_rows_follow_the_language_of_their_table(
+    notion: NotionStage, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody renames the columns: with the next news the rows that are there already are told anew."""
+    monkeypatch.setattr("sendonce.adapters.notion.error_rows.MOST_ERROR_ROWS", 1)
+    monkeypatch.setattr("sendonce.adapters.notion.tables._FRESH_SECONDS", -1.0)
+    room = english_room(notion, stage)
+    jobs = room.send(3)
+    for job in jobs[:2]:
+        room.stage.settle(job, REFUSED)
+    room.tell()
+    assert sorted(str(row["Kind"]) for row in notion.rows(room.errors)) == ["Failed", "None"]
+    russian = {it.wording.names[1]: {"name": it.wording.names[0]} for it in ERRORS.columns.values()}
+    ((source, _),) = data_source_ids(notion.client, room.errors)[1]
+    notion.client.update(f"/v1/data_sources/{source}", {"properties": russian})
+    room.stage.settle(jobs[2], ACCEPTED)
+    room.tell()
+    told = sorted(room.rows, key=lambda row: str(row["Ключ"]))
+    assert [row["Вид"] for row in told] == ["Не отправлено", None]
+    assert told[1]["Сообщение"].startswith("Ещё ошибок: 1.")
 
 
 def test_a_row_that_somebody_removed_is_made_again_when_it_changes(room: Newsroom) -> None:
