@@ -49,6 +49,13 @@ def test_front_matter_wins_and_lines_are_counted_from_the_top() -> None:
     assert draft.warnings == ("Line 7: <blink> is not known; its words were kept.",)
 
 
+def test_the_front_matter_says_who_is_answered_and_when_it_goes() -> None:
+    """As above a letter in Markdown."""
+    matter = "subject: A\nreply_to: hello@example.com\nsend_at: 2026-12-01 09:00\ntext_only: yes"
+    draft = html_draft(f"---\n{matter}\n---\n<p>hello")
+    assert (draft.reply_to, draft.send_at, draft.text_only) == ("hello@example.com", "2026-12-01 09:00", True)
+
+
 def test_a_file_without_a_subject_is_refused() -> None:
     with pytest.raises(BadInput, match="no <title>"):
         html_draft("<p>hello")

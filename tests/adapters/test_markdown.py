@@ -196,6 +196,8 @@ def test_the_front_matter_says_who_is_answered_and_when_it_goes() -> None:
     matter = "subject: x\nreply-to: hello@example.com\nsend_at: 2026-12-01 09:00\ntext_only: yes"
     draft = markdown_draft(f"---\n{matter}\n---\nhello")
     assert (draft.reply_to, draft.send_at, draft.text_only) == ("hello@example.com", "2026-12-01 09:00", True)
+    letter = read_markdown(f"---\n{matter}\n---\nhello")
+    assert (letter.reply_to, letter.text_only) == ("hello@example.com", True)
     assert not markdown_draft("---\nsubject: x\n---\nhello").text_only
     with pytest.raises(BadInput, match="text_only is 'perhaps': write true or false"):
         markdown_draft("---\nsubject: x\ntext_only: perhaps\n---\nhello")
