@@ -281,6 +281,16 @@ def test_commands_on_pages_are_found_at_all() -> None:
     assert not expected - set(found)
 
 
+def test_the_readme_says_what_sendonce_does_not_do() -> None:
+    """Whoever needs one of these should not find out after the import."""
+    readme = page(ROOT / "README.md")
+    _, title, rest = readme.partition("## What it does not do, on purpose\n")
+    assert title
+    listed = rest.partition("\n## ")[0]
+    missing = [it for it in ("segments", "A/B tests", "opens and clicks", "funnels") if it not in listed]
+    assert not missing
+
+
 # -- links -------------------------------------------------------------------------------------------
 
 
