@@ -14,7 +14,7 @@ from sendonce.domain.engine.jobs import ClaimRequest, JobState, Settlement
 from sendonce.domain.engine.outcomes import Accepted, Deferred, Outcome, Refused
 from sendonce.domain.engine.parcels import Parcel
 from sendonce.domain.engine.senders import RUN_THAT_HOLDS, HoldOrder
-from tests.unit.test_send import Provider, Scene, Troubled
+from tests.unit.test_send import Provider, Scene, Stationery, Troubled
 
 KEY = "ses/eu-central-1/a@b.c"
 UNVERIFIED = Deferred("MessageRejected", "Email address is not verified.", throttle=True, hold=True)
@@ -179,7 +179,7 @@ def test_letters_that_we_cannot_build_hold_nobody() -> None:
     def build(*_: object) -> Parcel:
         raise BadInput("the name has a line break")
 
-    scene = Scene(people=50, build=build)
+    scene = Scene(people=50, letters=Stationery(build))
     scene.play()
     assert scene.states() == {JobState.FAILED: 50}
     assert not is_held(scene)
