@@ -18,7 +18,7 @@ import pytest
 from sendonce.adapters.stores.sql import open_store
 from sendonce.adapters.stores.sql.store import SqlStore
 from sendonce.domain.mailouts.mailouts import MailoutStatus
-from sendonce.entrypoints.cli.engine.scheduler import Housekeeper
+from sendonce.flows.mailouts.keep_house import Housekeeper, HouseRules
 from sendonce.settings import load_settings
 from sendonce.wiring.stores import state_directory
 from tests.conformance.stage import Stage
@@ -105,18 +105,28 @@ def test_a_chore_that_fails_or_hangs_stops_neither_the_others_nor_the_end(
 ) -> None:
     """A mistake is logged and tried again; a thread that does not come back is left behind."""
     mailout = Stage(store).started(3)
-    release = threading.Event()
+    release, planned = threading.Event(), threading.Event()
     failed, gave_up = [], []
 
     def fail() -> None:
         failed.append(True)
         if len(failed) > 2 and store.jobs.books(mailout).scheduled == 3:
-            os.kill(os.getpid(), signal.SIGTERM)
+            planned.set()
         raise KeyError("a mistake")
 
+    async def keep_house() -> None:
+        stopping = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        keeping = asyncio.create_task(keeper.run(stopping))
+        await loop.run_in_executor(None, planned.wait, 20)
+        stopping.set()
+        await keeping
+
     settings = load_settings(environment(store, tmp_path))
-    keeper = Housekeeper(settings, store, state_directory(settings, store))
-    asyncio.run(keeper.run([(0.01, fail), (0.01, lambda: gave_up.append(not release.wait(20)))]))
+    chores = [(0.01, fail), (0.01, lambda: gave_up.append(not release.wait(20)))]
+    state = state_directory(settings, store)
+    keeper = Housekeeper(store, state, HouseRules(1.0, 1.0, 60.0), lambda: None, chores)
+    asyncio.run(keep_house())
     assert len(failed) > 2
     assert gave_up == []
     release.set()

@@ -30,15 +30,12 @@ from sendonce.errors import BadSetting, SendonceError
 from sendonce.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from sendonce.flows.engine.work import Worker
     from sendonce.ports.store import Store
 
 log = logging.getLogger(__name__)
 
 # vercel.json gives a request 120 s. A tick needs some of them to start, and 8 s to let go of the wire.
 LONGEST_TICK = 50.0
-# Time for SES to answer the questions that settle doubt, where no letter is due to wait for.
-_DOUBT_SECONDS = 5.0
 # A frozen instance wakes with connections that the database has closed meanwhile.
 _STALE_SECONDS = 20.0
 
@@ -76,29 +73,17 @@ def fit_for_vercel(given: Settings) -> Settings:
 
 
 async def tick(settings: Settings, store: Store, seconds: float) -> int:
-    """Work until nothing is due or the time is over; how many letters were settled.
+    """How many letters were settled. Nobody looks after doubt between two ticks, so each stays for it.
 
     Each tick is a worker with a name of its own, because the ticks of two requests may overlap.
     """
+    from sendonce.flows.engine.tick import has_doubts
+    from sendonce.flows.engine.tick import tick as work_for
     from sendonce.wiring.metrics import no_metrics
     from sendonce.wiring.worker import make_worker
 
     worker = make_worker(settings, store, no_metrics(), name=f"vercel-{uuid.uuid4()}")
-    began = time.monotonic()
-
-    async def over(worker: Worker) -> bool:
-        passed = time.monotonic() - began
-        if passed > min(seconds, LONGEST_TICK):
-            return True
-        if passed < _DOUBT_SECONDS and await asyncio.to_thread(_has_doubts, store):
-            return False
-        return await worker.idle()
-
-    return await worker.run(over)
-
-
-def _has_doubts(store: Store) -> bool:
-    return store.ledger.oldest_claim() is not None or bool(store.ledger.doubts(1, transport="ses"))
+    return await work_for(worker, min(seconds, LONGEST_TICK), doubts=lambda: has_doubts(store, "ses"))
 
 
 class VercelApp:

@@ -22,6 +22,7 @@ from sendonce.entrypoints.cli.mailouts.progress import Show, measuring, progress
 from sendonce.errors import Unavailable
 from sendonce.flows.engine.daemon_threads import to_daemon_thread
 from sendonce.flows.engine.keep_time import SeenClocks
+from sendonce.flows.engine.tick import tick as work_for
 from sendonce.flows.engine.work import Worker
 from sendonce.flows.mailouts.explain_progress import explain_progress
 from sendonce.ports.store import Store
@@ -53,7 +54,7 @@ def run_worker(settings: Settings, store: Store, *, name: str, until_idle: bool)
 def run_tick(settings: Settings, store: Store, seconds: float) -> int:
     """Work until nothing is due or the time is over; how many letters were settled."""
     worker = _ticking_worker(settings, store)
-    settled = uvloop.run(_until_signal(worker, _work_for(worker, seconds)))
+    settled = uvloop.run(_until_signal(worker, work_for(worker, seconds)))
     if not worker.was_stopped:
         _say_the_last_words(settings, store)
     return settled
@@ -61,21 +62,12 @@ def run_tick(settings: Settings, store: Store, seconds: float) -> int:
 
 async def tick(settings: Settings, store: Store, seconds: float, clocks: SeenClocks | None = None) -> int:
     """The same inside a process that has a loop and signals of its own, and may hand on its ``clocks``."""
-    return await _work_for(_ticking_worker(settings, store, clocks), seconds)
+    return await work_for(_ticking_worker(settings, store, clocks), seconds)
 
 
 def _ticking_worker(settings: Settings, store: Store, clocks: SeenClocks | None = None) -> Worker:
     # A name of its own: ticks may come one upon the other, and beside a worker of the same process.
     return make_worker(settings, store, no_metrics(), f"tick-{uuid.uuid4().hex[:12]}", clocks)
-
-
-async def _work_for(worker: Worker, seconds: float) -> int:
-    ends = time.monotonic() + seconds
-
-    async def over(worker: Worker) -> bool:
-        return time.monotonic() > ends or await worker.idle()
-
-    return await worker.run(over)
 
 
 def run_until_mailout_ends(settings: Settings, store: Store, mailout_id: str, *, silent: bool) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sendonce.flows.engine.duties import Chore
     from sendonce.flows.engine.keep_time import SeenClocks
     from sendonce.flows.engine.work import Worker
+    from sendonce.flows.mailouts.keep_house import Housekeeper
     from sendonce.ports.engine import Meter
     from sendonce.ports.store import Store
 from sendonce.wiring.messages import message_settings
@@ -108,3 +109,20 @@ def arm_failpoint(settings: Settings) -> None:
 def make_chores(settings: Settings, store: Store) -> list[Chore]:
     """What a worker does now and then beside sending."""
     return [(2.0, lambda: write_due_reports(settings, store)), *make_notion_chores(settings, store)]
+
+
+def make_housekeeper(settings: Settings, store: Store) -> Housekeeper:
+    """What does the duties that need no transport."""
+    from sendonce.flows.mailouts.keep_house import Housekeeper, HouseRules
+    from sendonce.flows.mailouts.start_due import DueStarter
+    from sendonce.wiring.sender_check import PATIENTLY, ProviderCheck
+
+    check = ProviderCheck(settings, PATIENTLY)
+    rules = HouseRules(
+        bury_every=settings.bury_interval_seconds,
+        retry_after=settings.retry_base_seconds,
+        longest_retry=settings.retry_max_seconds,
+    )
+    starter = DueStarter(store, lambda: message_settings(settings, store), check)
+    chores = make_chores(settings, store)
+    return Housekeeper(store, state_directory(settings, store), rules, starter.run, chores)
