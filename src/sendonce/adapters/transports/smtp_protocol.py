@@ -61,6 +61,7 @@ from sendonce.adapters.transports.smtp_replies import (
     tidy,
     trouble,
     untouched,
+    usual_round,
 )
 from sendonce.domain.engine.outcomes import Deferred, InDoubt, Refused
 from sendonce.domain.engine.parcels import Parcel
@@ -225,6 +226,11 @@ class SmtpSession(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         reader, expected = self._reader, self._expected
         try:
+            if self._ahead is not None and len(expected) == 4 and reader.drained:
+                usual = usual_round(data)
+                if usual is not None:
+                    self._on_usual_round(usual[1])
+                    return
             reader.feed(data)
             while (reply := reader.next()) is not None:
                 if not expected:
@@ -235,6 +241,13 @@ class SmtpSession(asyncio.Protocol):
             self._lose(str(exc), GARBLED)
         except Exception as exc:  # noqa: BLE001 - the feed's errors belong to the lane, not to the event loop
             self._crash(exc)
+
+    def _on_usual_round(self, words: bytes) -> None:
+        """What the handlers of dot, MAIL, RCPT and DATA do with good replies, 3 µs quicker."""
+        self._expected.clear()
+        self._unproven = False
+        self._accept(words)
+        self._send_body(cast(Parcel, self._current))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_alarm()
@@ -410,18 +423,12 @@ class SmtpSession(asyncio.Protocol):
         self._expect_within(self._limits.final_dot)
 
     def _on_dot(self, reply: Reply) -> None:
-        parcel = cast(Parcel, self._current)
-        if not reply.positive and not reply.negative:
+        if reply.positive:
+            self._accept(reply.text)
+        elif not reply.negative:
             self._lose(f"the server answered a letter with {reply.code}")
             return
-        self._habits.quick = self._loop.time() - self._written_at < self._limits.patience
-        self._current, self._ahead = self._ahead, None
-        self._on_wire = False
-        if reply.positive:
-            self._accepted += 1
-            self._habits.accepted += 1
-            self._feed.settle(parcel, acceptance(reply))
-        elif self._refuse(parcel, reply, Stage.DOT):
+        elif self._refuse(self._take_off_wire(), reply, Stage.DOT):
             return
         else:
             self._behind_refusal = self._current is not None and not self._habits.keeps_transaction
@@ -430,6 +437,19 @@ class SmtpSession(asyncio.Protocol):
             self._go_on()
         else:
             self._expect_within(self._limits.command)
+
+    def _accept(self, words: bytes) -> None:
+        self._accepted += 1
+        self._habits.accepted += 1
+        self._feed.settle(self._take_off_wire(), acceptance(words))
+
+    def _take_off_wire(self) -> Parcel:
+        """The letter that was answered; the one behind it is next."""
+        parcel = cast(Parcel, self._current)
+        self._habits.quick = self._loop.time() - self._written_at < self._limits.patience
+        self._current, self._ahead = self._ahead, None
+        self._on_wire = False
+        return parcel
 
     def _on_quit(self, _reply: Reply) -> None:
         if self._transport is not None:

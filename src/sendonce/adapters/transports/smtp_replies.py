@@ -45,6 +45,11 @@ _SENDERS_WORDS = re.compile(rb"sender address rejected|email address is not veri
 
 # Nearly every reply: one line, and well formed. What this does not match is read with care.
 _PLAIN_REPLY = re.compile(rb"([2-5][0-9][0-9]) ([^\r\n]{0,1000})\r\n").match
+# What nearly every letter gets where the next envelope rode behind its body: this one is taken (its words are
+# in the group), and the body of the next is asked for.
+usual_round = re.compile(
+    rb"250 ([^\r\n]{0,1000})\r\n(?:250 [^\r\n]{0,1000}\r\n){2}354 [^\r\n]{0,1000}\r\n"
+).fullmatch
 
 _PRINTABLE = bytes(byte if 32 <= byte < 127 else 32 for byte in range(256))
 
@@ -148,9 +153,9 @@ def tidy(text: bytes, limit: int = REASON_LENGTH) -> str:
     return " ".join(text[: 4 * limit].translate(_PRINTABLE).decode("ascii").split())[:limit]
 
 
-def acceptance(reply: Reply) -> Accepted:
+def acceptance(words: bytes) -> Accepted:
     """The server took the letter; its words usually hold the queue id."""
-    return Accepted(tidy(reply.text, MESSAGE_ID_LENGTH))
+    return Accepted(tidy(words, MESSAGE_ID_LENGTH))
 
 
 class Stage(Enum):
