@@ -27,7 +27,7 @@ CONNECTIONS = 16
 GROUP = 50
 
 _SPAN = """
-SELECT min(claimed_at), max(settled_at), count(*) FROM message_jobs WHERE mailout_id = {} AND state = 'sent'
+SELECT min(claimed_at), max(settled_at), count(*) FROM message_jobs WHERE dispatch_id = {} AND state = 'sent'
 """
 
 

@@ -30,7 +30,7 @@ from sendonce.flows.engine.hold_sender import Holding
 from sendonce.flows.engine.keep_books import OpenGate
 from sendonce.flows.engine.own_claims import OwnClaims
 from sendonce.flows.engine.send import Sender, SendOptions
-from sendonce.ports.engine import Journal, Ledger
+from sendonce.ports.engine import Journal, Ledger, Letters
 
 
 class Forgetful:
@@ -60,7 +60,9 @@ class Forgetful:
         now = datetime.now(UTC)
         numbers = [number for _, number in zip(range(limit), self._left, strict=False)]
         return tuple(
-            ClaimedJob(str(uuid.UUID(int=number)), letters.MAILOUT, 1, 0, *letters.person(number), now)
+            ClaimedJob(
+                str(uuid.UUID(int=number)), letters.MAILOUT, "letter", 1, 0, *letters.person(number), now
+            )
             for number in numbers
         )
 
@@ -76,7 +78,7 @@ class Forgetful:
     def claimed(self, claim_seq: int, claims: int) -> None:
         """Nothing is written down."""
 
-    def letter(self, mailout_id: str) -> Any:  # noqa: ARG002 (a port's signature)
+    def get(self, letter_id: str) -> Any:  # noqa: ARG002 (a port's signature)
         return letters.letter()
 
 
@@ -87,7 +89,7 @@ async def send(port: int, count: int) -> None:
         ledger=cast(Ledger, books),
         claims=OwnClaims(str(uuid.uuid4()), 0),
         journal=cast(Journal, books),
-        letters=ParcelBuilder(books.letter, letters.message_settings()),
+        letters=ParcelBuilder(cast(Letters, books), letters.message_settings()),
         transport=SmtpTransport(
             SmtpSettings("127.0.0.1", port, security="plain", messages_per_connection=1_000_000)
         ),

@@ -37,7 +37,7 @@ def measure(stage: Stage, wanted: Sequence[str]) -> list[Finding]:  # noqa: ARG0
     installation.make_ready(people)
     mailout_id = installation.start_mailout()
     told = run_module("bench.rows.planning", installation.database_url).json
-    (rows,) = installation.query("SELECT count(*) FROM message_jobs WHERE mailout_id = {}", mailout_id)
+    (rows,) = installation.query("SELECT count(*) FROM message_jobs WHERE dispatch_id = {}", mailout_id)
     if rows != count:
         raise BenchFailed(f"{count} people are on the list, {rows} jobs were planned")
     connection = sqlite3.connect(installation.database_url.removeprefix("sqlite:///"), isolation_level=None)

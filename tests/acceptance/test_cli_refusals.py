@@ -218,10 +218,10 @@ def test_a_mailout_that_was_cancelled_in_part_is_not_called_sent(desk: Desk) -> 
     desk.run("mailout", "send", mailout, "--detach")
     with closing(open_store(desk.database_url)) as store:
         store.mailouts.plan_chunk(mailout, "the tests", 100)
-        first = store.jobs.list(mailout_id=mailout)[0]
+        first = store.jobs.list(dispatch_id=mailout)[0]
         in_doubt = store.ledger.adopt(store.fingerprint(), 0, "the tests")
         assert (in_doubt, store.ledger.resolve([first.id], sent=True, actor="the tests", note="")) == (2, 1)
-        rest = store.jobs.list(mailout_id=mailout, states=[JobState.IN_DOUBT])
+        rest = store.jobs.list(dispatch_id=mailout, states=[JobState.IN_DOUBT])
         store.ledger.resolve([job.id for job in rest], sent=False, actor="the tests", note="")
     desk.run("mailout", "cancel", mailout)
     said = told(desk, "mailout", "send", mailout, code=REFUSED)

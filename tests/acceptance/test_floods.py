@@ -39,7 +39,7 @@ def started(house: House, people: int) -> str:
 def links(house: House, mailout_id: str) -> Iterator[str]:
     """Unsubscribe links of letters that were sent."""
     with closing(open_store(house.environment["DATABASE_URL"])) as store:
-        jobs = [job.id for job in store.jobs.list(mailout_id=mailout_id) if job.state == JobState.SENT]
+        jobs = [job.id for job in store.jobs.list(dispatch_id=mailout_id) if job.state == JobState.SENT]
     secret = house.environment["UNSUBSCRIBE_SECRET"].encode()
     return cycle([f"/unsubscribe?token={sign_token(job, secret)}" for job in jobs])
 

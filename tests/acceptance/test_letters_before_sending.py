@@ -40,9 +40,9 @@ def sent(desk: Desk) -> str:
         stage = Stage(store)
         mailout_id = stage.running(3)
         stage.settle(stage.claim_one(), ACCEPTED)
-        store.mailouts.cancel(mailout_id)
-        store.mailouts.cancel_chunk(mailout_id, 10)
-        store.mailouts.complete(mailout_id)
+        store.dispatches.cancel(mailout_id)
+        store.dispatches.cancel_chunk(mailout_id, 10)
+        store.dispatches.complete(mailout_id)
         return mailout_id
 
 

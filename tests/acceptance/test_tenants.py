@@ -98,7 +98,7 @@ def furnish(store: SqlStore, tenant_id: str) -> Belongings:
     page = store.mailouts.create(tenant_id, NewMailout("page", "notion", None, source_id=PAGE)).id
     assert store.mailouts.start(sending)
     store.mailouts.plan_chunk(sending, "planner", 100)
-    (job,) = store.jobs.list(mailout_id=sending)
+    (job,) = store.jobs.list(dispatch_id=sending)
     return Belongings(ready, sending, page, job.id)
 
 

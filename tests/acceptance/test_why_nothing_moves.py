@@ -55,7 +55,7 @@ def test_the_progress_line_says_why_nothing_moves(
     settings = load_settings({**desk.environment, "HOME": "/nowhere"}, dotenv=None)
     with closing(open_store(desk.database_url)) as store:
         mailout_id = Stage(store).running(3)
-        store.mailouts.set_paused(mailout_id, True)
+        store.dispatches.set_paused(mailout_id, True)
         run_until_mailout_ends(settings, store, mailout_id, silent=False)
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith("Sending: 0 of 3. It is paused. To go on: sendonce mailout resume")

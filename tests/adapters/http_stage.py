@@ -78,7 +78,7 @@ class HttpStage:
         return self.stage.mailout()
 
     def planned_job(self) -> Job:
-        (job,) = self.store.jobs.list(mailout_id=self.stage.running())
+        (job,) = self.store.jobs.list(dispatch_id=self.stage.running())
         return job
 
     def execute(self, statement: str) -> None:

@@ -86,10 +86,10 @@ def test_a_mailout_that_cannot_be_sent_is_a_stop(desk: Desk) -> None:
     assert "is a draft" in desk.examined(draft.id).told("mailout")
     started = Stage(desk.store).running()
     assert desk.examined(started)["mailout"].verdict is Verdict.WARNING
-    desk.store.mailouts.cancel(started)
-    while desk.store.mailouts.cancel_chunk(started, 100):
+    desk.store.dispatches.cancel(started)
+    while desk.store.dispatches.cancel_chunk(started, 100):
         pass
-    over = desk.store.mailouts.complete(started)
+    over = desk.store.dispatches.complete(started)
     assert f"is {over}" in desk.examined(started).told("mailout")
     assert "mailout" in desk.examined(started).stops()
 

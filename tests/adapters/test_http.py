@@ -97,7 +97,7 @@ def test_a_dry_run_counts_and_changes_nothing(service: HttpStage) -> None:
 def test_what_is_sent_or_a_draft_is_not_started(service: HttpStage) -> None:
     """409 says why. A draft may be tried in a dry run."""
     sent = service.stage.running()
-    service.execute(f"UPDATE mailouts SET status = 'sent' WHERE id = '{sent}'")
+    service.execute(f"UPDATE dispatches SET phase = 'over', result = 'sent' WHERE id = '{sent}'")
     for more in ({}, {"dry_run": True}):
         answer = service.start(sent, **more)
         assert (answer.status, answer.json["error"]) == (409, f"The mailout {sent} is already sent.")

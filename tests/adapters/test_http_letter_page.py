@@ -47,7 +47,7 @@ def job_of(http: HttpStage, letter: Letter = LETTER) -> Job:
     mailout = http.stage.new_mailout(letter=letter).id
     http.store.mailouts.start(mailout)
     http.stage.plan(mailout)
-    (job,) = http.store.jobs.list(mailout_id=mailout)
+    (job,) = http.store.jobs.list(dispatch_id=mailout)
     return job
 
 

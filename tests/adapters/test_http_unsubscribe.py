@@ -178,7 +178,7 @@ def test_a_test_letter_only_rehearses(cautious: HttpStage) -> None:
     mailout = cautious.stage.new_mailout(is_test=True, audience=(address(0).text,)).id
     cautious.store.mailouts.start(mailout)
     cautious.stage.plan(mailout)
-    (job,) = cautious.store.jobs.list(mailout_id=mailout)
+    (job,) = cautious.store.jobs.list(dispatch_id=mailout)
     for headers, test in (({}, "This was a test letter"), (RUSSIAN, "Это было тестовое письмо")):
         page = cautious.ask("GET", _link(job), headers=headers)
         done = _press_the_button(cautious, page)
@@ -202,7 +202,7 @@ def test_the_page_names_the_sender(sqlite_url: str) -> None:
         service.stage.subscribe([1])
         service.store.mailouts.start(named)
         service.stage.plan(named)
-        (job,) = service.store.jobs.list(mailout_id=named)
+        (job,) = service.store.jobs.list(dispatch_id=named)
         assert "Ann &lt;b&gt;Lee&lt;/b&gt;" in service.ask("GET", _link(job)).text
     with serving(sqlite_url, {**sender, "SMTP_FROM_EMAIL": "Bread & Co <news@bakery.example>"}) as service:
         assert "<strong>Bread &amp; Co</strong>" in service.ask("GET", _link(plain)).text

@@ -28,7 +28,7 @@ from sendonce.adapters.stores.sql.store import (
 )
 from sendonce.domain.engine.jobs import ClaimRequest
 from sendonce.errors import Refused, SchemaMismatch
-from tests.conformance.stage import worker_record
+from tests.conformance.stage import NOBODY, worker_record
 from tests.postgres import PostgresServer
 
 
@@ -255,3 +255,126 @@ def test_letters_of_the_first_schema_come_over(first_schema: str) -> None:
         assert (mailout.scheduled, mailout.send_at, mailout.except_of) == (False, None, ())
         assert store.mailouts.due() == []
         assert store.mailouts.start(MAILOUT_ID)
+
+
+STATES = {
+    # status, phase, paused, cancelled, started: as the second schema says it, and as it is shown for ever
+    "draft": ("draft", None, False, False, False),
+    "ready": ("ready", None, False, False, False),
+    "fetching": ("sending", "fetching", False, False, True),
+    "planning": ("sending", "planning", False, False, True),
+    "running": ("sending", "running", False, False, True),
+    "paused": ("sending", "running", True, False, True),
+    "being cancelled": ("sending", "running", False, True, True),
+    "sent": ("sent", "over", False, False, True),
+    "failed": ("failed", "over", False, False, True),
+    "cancelled before its start": ("failed", "over", False, True, False),
+}
+
+
+def mailout_id(number: int) -> str:
+    return f"01900000-0000-7000-8000-{number:012}"
+
+
+def fill(tx: sa.Connection) -> None:
+    """A mailout in every state, each with a job that waits and one that is sent, if it has any."""
+    for statement in FIRST_ROWS[:2]:
+        tx.exec_driver_sql(statement)
+    for number, (status, phase, paused, cancelled, started) in enumerate(STATES.values(), start=10):
+        at = _AT if started else "NULL"
+        told = f"'{status}', {repr(phase) if phase else 'NULL'}, {paused}, {cancelled}, {at}, 'why'"
+        own = f"'{mailout_id(number)}', 'default', '{LETTER_ID}', 'news', 'file', '[]'"
+        tx.exec_driver_sql(
+            "INSERT INTO mailouts (id, tenant_id, letter_id, name, source, warnings, status, phase, paused, "
+            "cancelled, started_at, reason, created_at, updated_at) VALUES "
+            f"({own}, {told}, {_AT}, {_AT})"
+        )
+        for job, state in enumerate(("scheduled", "sent") if phase in ("running", "over") else ()):
+            tx.exec_driver_sql(
+                "INSERT INTO message_jobs (id, tenant_id, mailout_id, recipient, recipient_key, "
+                "suppression_key, fields, state, due_at) VALUES "
+                f"('{mailout_id(number * 10 + job)}', 'default', '{mailout_id(number)}', 'a{job}@b.example', "
+                f"'a{job}@b.example', 'k{job}', '{{}}', '{state}', {_AT})"
+            )
+    tx.exec_driver_sql(
+        "INSERT INTO outbox (id, topic, body, created_at, due_at) VALUES "
+        f"('{LETTER_ID}', 'mailout.report', '{{\"mailout_id\": \"{mailout_id(17)}\"}}', {_AT}, {_AT})"
+    )
+
+
+@pytest.fixture(params=["0001", "0002"])
+def former_schema(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def former(request: pytest.FixtureRequest, tmp_path: Path, former_schema: str) -> str:
+    """A database of an earlier release with a mailout in every state."""
+    file = f"sqlite:///{tmp_path}/former.db"
+    url: str = file if request.param == "sqlite" else request.getfixturevalue("empty_postgres_url")
+    with database_at(url) as database, database.migrating() as tx:
+        config = migration_config()
+        config.attributes["connection"] = tx
+        command.upgrade(config, former_schema)
+        ledger = sa.text(
+            "INSERT INTO ledger (one, ledger_id, pepper, created_at) VALUES (1, :id, :pepper, :at)"
+        )
+        tx.execute(ledger, {"id": LETTER_ID, "pepper": bytes(32), "at": _AT.strip("'")})
+        fill(tx)
+    return url
+
+
+def test_mailouts_in_every_state_come_over(former: str, former_schema: str) -> None:
+    """What they are shown as is what they were; their jobs are where they were, and claimed as before."""
+    with database_at(former) as database:
+        assert upgrade_schema(database) == former_schema
+        store = SqlStore(database)
+        for number, (status, phase, paused, cancelled, started) in enumerate(STATES.values(), start=10):
+            mailout = store.mailouts.get(mailout_id(number))
+            assert mailout is not None
+            shown = (mailout.status, mailout.phase, mailout.paused, mailout.cancelled)
+            assert shown == (status, phase, paused, cancelled)
+            assert (mailout.started_at is not None, mailout.reason) == (started, "why")
+            planned = 2 if phase in ("running", "over") else 0
+            assert store.jobs.books(mailout.id).planned == planned
+        store.workers.register(worker_record(NOBODY))
+        turn = store.ledger.turn([], ClaimRequest(NOBODY, "token", 50))
+        assert {job.dispatch_id for job in turn.claimed} == {mailout_id(14)}
+        assert {job.letter_id for job in turn.claimed} == {LETTER_ID}
+
+
+def test_reports_that_were_due_are_still_written(former: str) -> None:
+    with database_at(former) as database:
+        upgrade_schema(database)
+        [(_, body)] = SqlStore(database).outbox.due("mailout.ended", 10)
+        assert body["dispatch_id"] == mailout_id(17)
+
+
+def test_every_foreign_key_is_kept(former: str) -> None:
+    """SQLite does not look at them while tables are replaced, so nothing may point at nothing afterwards."""
+    with database_at(former) as database:
+        upgrade_schema(database)
+        with database.writing() as tx:
+            if database.is_sqlite:
+                assert tx.exec_driver_sql("PRAGMA foreign_key_check").fetchall() == []
+                assert tx.exec_driver_sql("PRAGMA foreign_keys").scalar_one() == 1
+            keys = sa.inspect(tx).get_foreign_keys("message_jobs")
+        assert {key["referred_table"] for key in keys} == {"dispatches", "tenants"}
+
+
+def test_an_upgrade_that_is_undone_can_be_done_again(
+    former: str, former_schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of it is one transaction: whatever stops it leaves the former schema, whole."""
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("killed")
+
+    with database_at(former) as database:
+        with monkeypatch.context() as patched:
+            patched.setattr("sendonce.adapters.stores.sql.store._first_rows", fail)
+            with pytest.raises(RuntimeError, match="killed"):
+                upgrade_schema(database)
+        assert schema_version(database) == former_schema
+        assert upgrade_schema(database) == former_schema
+        assert SqlStore(database).jobs.books(mailout_id(14)).planned == 2

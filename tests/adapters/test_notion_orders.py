@@ -395,7 +395,7 @@ def test_why_a_press_starts_nothing_is_on_the_page(desk: Desk) -> None:
     desk.http.stage.plan(desk.own.id)
     for job in desk.http.stage.claim().claimed:
         desk.http.stage.settle(job, ACCEPTED)
-    desk.store.mailouts.complete(desk.own.id)
+    desk.store.dispatches.complete(desk.own.id)
     desk.work()
     assert (desk.shown["Статус"], desk.shown["Причина"]) == ("Отправлено", "")
     desk.press(event_id=pressed)
@@ -414,9 +414,9 @@ def test_a_press_of_a_cancelled_page_says_that_it_was_cancelled(desk: Desk) -> N
     desk.press()
     assert desk.goes_to_everybody()
     assert desk.own is not None
-    desk.store.mailouts.cancel(desk.own.id)
+    desk.store.dispatches.cancel(desk.own.id)
     desk.http.stage.plan(desk.own.id)
-    desk.store.mailouts.complete(desk.own.id)
+    desk.store.dispatches.complete(desk.own.id)
     desk.work()
     desk.edit(status=READY)
     page = {"object": "page", "id": desk.page, "properties": {}}
@@ -441,7 +441,7 @@ def test_a_notion_that_hangs_holds_nobody_else(desk: Desk, monkeypatch: pytest.M
     """Signed events wait for Notion in threads of their own: readers and the proxy get answers meanwhile."""
     monkeypatch.setattr(notion_inbox, "QUICK", Policy(rate=1000, burst=1000, tries=1, patience=1.5))
     desk.edit(status=READY)
-    job = desk.store.jobs.list(mailout_id=desk.http.stage.running())[0]
+    job = desk.store.jobs.list(dispatch_id=desk.http.stage.running())[0]
     link = f"/unsubscribe?token={token_of(job)}"
     desk.notion.sandbox.post("notion/faults", {"slow": [20_000, 20_000]})
     answers: list[int] = []

@@ -178,7 +178,7 @@ def test_a_round_without_news_asks_nothing(room: Newsroom) -> None:
     room.tell()
     room.tell()
     assert room.asked() == before
-    room.stage.event(room.store.jobs.list(mailout_id=room.id)[0], EventKind.SENT)
+    room.stage.event(room.store.jobs.list(dispatch_id=room.id)[0], EventKind.SENT)
     room.tell()
     assert room.asked() - before <= 3
 
@@ -250,9 +250,9 @@ def test_a_cancelled_mailout_says_so(room: Newsroom) -> None:
     """It is neither sent nor failed; and a page that is made ready and pressed again is told once more."""
     jobs = room.send(2)
     room.stage.settle(jobs[0], ACCEPTED)
-    room.store.mailouts.cancel(room.id)
+    room.store.dispatches.cancel(room.id)
     room.stage.settle(jobs[1], ACCEPTED)
-    room.store.mailouts.complete(room.id)
+    room.store.dispatches.complete(room.id)
     room.tell()
     assert room.shown["Статус"] == "Отменено"
     assert "отменена" in room.shown["Причина"]
@@ -282,7 +282,7 @@ def test_a_table_that_has_no_word_for_cancelled(notion: NotionStage, stage: Stag
     }
     table = notion.client.create("/v1/databases", body)["id"]
     room = Newsroom(notion, stage, table, SEEDS.errors)
-    room.store.mailouts.cancel(room.id)
+    room.store.dispatches.cancel(room.id)
     room.tell()
     assert room.shown["Статус"] == "Ошибка"
     assert "отменена" in room.shown["Причина"]
@@ -291,12 +291,12 @@ def test_a_table_that_has_no_word_for_cancelled(notion: NotionStage, stage: Stag
 def test_a_pause_shows_and_so_does_its_end(room: Newsroom) -> None:
     """The status stays "sending"; the reason says that it is paused, and what to do."""
     room.send(2)
-    room.store.mailouts.set_paused(room.id, True)
+    room.store.dispatches.set_paused(room.id, True)
     room.tell()
     assert room.shown["Статус"] == "Отправляется"
     assert room.shown["Причина"].startswith("Приостановлено.")
     assert f"sendonce mailout resume {room.id}" in room.shown["Причина"]
-    room.store.mailouts.set_paused(room.id, False)
+    room.store.dispatches.set_paused(room.id, False)
     room.tell()
     assert "Приостановлено" not in room.shown["Причина"]
 
@@ -335,7 +335,7 @@ def test_how_fast_it_goes_shows_until_it_is_over(room: Newsroom) -> None:
     assert room.shown["Причина"].startswith("Писем в секунду: 0.5,")
     for job in room.stage.claim(worker).claimed:
         room.stage.settle(job, ACCEPTED)
-    room.store.mailouts.complete(room.id)
+    room.store.dispatches.complete(room.id)
     room.tell()
     assert (room.shown["Статус"], room.shown["Причина"]) == ("Отправлено", "")
 
@@ -362,13 +362,13 @@ def test_an_english_table_is_told_in_english(notion: NotionStage, stage: Stage) 
     """Kinds, reasons and a pause; what the provider said is quoted as it is in both."""
     room = english_room(notion, stage)
     jobs = room.send(2)
-    room.store.mailouts.set_paused(room.id, True)
+    room.store.dispatches.set_paused(room.id, True)
     room.tell()
     assert (room.shown["Status"], room.shown["Reason"][:7]) == ("Sending", "Paused.")
     room.stage.settle(jobs[0], REFUSED)
     room.stage.settle(jobs[1], DOUBTED, death_proof="dead")
-    room.store.mailouts.cancel(room.id)
-    room.store.mailouts.complete(room.id)
+    room.store.dispatches.cancel(room.id)
+    room.store.dispatches.complete(room.id)
     room.tell()
     assert room.shown["Status"] == "Cancelled"
     assert "was cancelled" in room.shown["Reason"]

@@ -11,12 +11,20 @@ import pytest
 import sqlalchemy as sa
 
 from sendonce.adapters.stores.sql.store import SqlStore, open_store
+from sendonce.domain.engine.dispatches import NewDispatch
 from sendonce.domain.engine.doubts import Doubt
 from sendonce.domain.engine.jobs import ClaimRequest
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from tests.conformance.stage import NOBODY, Stage, worker_record
 
 # They hold the jobs of one state, and those are few: two groups, some doubts, the rest of a mailout.
 OF_A_STATE = ("message_jobs_scheduled", "message_jobs_sending", "message_jobs_in_doubt")
+
+
+def running(store: SqlStore) -> str:
+    dispatch = store.dispatches.open(DEFAULT_TENANT, NewDispatch("test", "owner"))
+    assert store.dispatches.run(dispatch.id)
+    return dispatch.id
 
 
 def claim_twice(store: SqlStore) -> None:
@@ -30,8 +38,8 @@ ASKED_OFTEN: dict[str, Callable[[SqlStore], object]] = {
     "the oldest claim": lambda store: store.ledger.oldest_claim(),
     "doubts": lambda store: store.ledger.doubts(100, transport="ses"),
     "when the next is due": lambda store: store.jobs.oldest_due(),
-    "letters due far ahead": lambda store: store.mailouts.call_back_chunk("m", timedelta(days=1), 100),
-    "whether a mailout is over": lambda store: store.mailouts.complete("m"),
+    "letters due far ahead": lambda store: store.dispatches.call_back_chunk("m", timedelta(days=1), 100),
+    "whether a mailout is over": lambda store: store.dispatches.complete(running(store)),
     "a claim made twice": lambda store: claim_twice(store),
     "a worker's leave": lambda store: store.workers.end("w", "left"),
 }
@@ -95,6 +103,7 @@ def test_postgres_finds_a_due_job_by_its_index(postgres_url: str) -> None:
             tx.exec_driver_sql("ANALYZE")
             columns = store.database.server.columns(tx)
             statement = store.database.statement("open_claim").replace("{fingerprint}", columns)
+            statement = statement.replace("{limit}", "50")
             values = {"worker": NOBODY, "token": "t", "claims": 0, "anyway": False, "sender": ""}
             explained = store.database.driver(tx).execute(
                 f"EXPLAIN {statement}", {**values, "known_start": None}

@@ -136,7 +136,7 @@ def test_the_tables_may_live_in_a_schema_of_their_own(empty_postgres_url: str) -
         for job in stage.claim(limit=3).claimed:
             stage.settle(job, ACCEPTED)
         assert store.jobs.books(mailout_id).sent == 3
-        assert str(store.mailouts.complete(mailout_id)) == "sent"
+        assert str(store.dispatches.complete(mailout_id)) == "sent"
         assert store.exposures() == []
     assert relations(empty_postgres_url) == []
 

@@ -94,7 +94,7 @@ def test_a_cancelled_mailout_is_brought_to_its_end(store: SqlStore, tmp_path: Pa
     """Its jobs are skipped and it is no longer sending, though no worker runs."""
     stage = Stage(store)
     mailout = stage.running(2)
-    assert store.mailouts.cancel(mailout)
+    assert store.dispatches.cancel(mailout)
     with scheduler(store, tmp_path):
         until(lambda: not store.mailouts.with_status(MailoutStatus.SENDING))
     assert store.jobs.books(mailout).skipped == 2

@@ -115,7 +115,7 @@ def test_under_nohup_a_closed_terminal_changes_nothing(world: World) -> None:
 def test_who_leaves_when_nothing_is_due_leaves_no_mailout_open_and_no_report_unwritten(world: World) -> None:
     world.plan(60)
     world.run("worker", "--until-idle")
-    assert [row.status for row in world.eye.rows("SELECT status FROM mailouts")] == ["sent"]
+    assert [row.result for row in world.eye.rows("SELECT result FROM dispatches")] == ["sent"]
     (report,) = (world.disk / "state" / "reports").glob("*.csv")
     assert len(report.read_text(encoding="utf-8-sig").splitlines()) == 1 + 60
 
@@ -255,7 +255,7 @@ def test_a_paused_mailout_rests_and_a_cancelled_one_ends(world: World) -> None:
     world.run("mailout", "resume", world.mailout)
     until(lambda: len(accepted(world)) > resting + 20, 20, "it goes on")
     world.run("mailout", "cancel", world.mailout)
-    until(lambda: world.eye.number("SELECT count(*) FROM mailouts WHERE status = 'sent'"), 10, "it is over")
+    until(lambda: world.eye.number("SELECT count(*) FROM dispatches WHERE result = 'sent'"), 10, "it is over")
     assert worker.end() == 0
     states = world.states()
     assert set(states) == {"sent", "skipped"}
@@ -423,9 +423,9 @@ def test_a_planner_killed_at_each_chunk_plans_everybody_once(world: World) -> No
     for planned in (5_000, 10_000, 12_000):
         assert world.worker(FAILPOINT="plan-chunk:1").wait() == -signal.SIGKILL
         assert world.eye.number("SELECT count(*) FROM message_jobs") == planned
-        world.eye.change("UPDATE mailouts SET planner_until = '2020-01-01 00:00:00.000000'")
+        world.eye.change("UPDATE dispatches SET planner_until = '2020-01-01 00:00:00.000000'")
     assert world.eye.number("SELECT count(DISTINCT recipient) FROM message_jobs") == 12_000
-    assert world.eye.rows("SELECT phase FROM mailouts")[0][0] == "running"
+    assert world.eye.rows("SELECT phase FROM dispatches")[0][0] == "running"
     assert world.states() == {"scheduled": 12_000}
 
 

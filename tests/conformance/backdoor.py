@@ -14,6 +14,7 @@ from sendonce.adapters.stores.schema import (
     audit_log,
     canaries,
     delivery_events,
+    dispatches,
     event_receivers,
     ledger,
     mailouts,
@@ -32,11 +33,11 @@ from sendonce.ports.store import Store
 def reports(store: Store) -> list[tuple[str, str]]:
     """The mailouts whose report is in the outbox, with the status that it tells."""
     if isinstance(store, MemoryStore):
-        bodies = [body for topic, body in store.state.outbox if topic == "mailout.report"]
+        bodies = [body for topic, body in store.state.outbox if topic == "mailout.ended"]
     else:
-        query = sa.select(outbox.c.body).where(outbox.c.topic == "mailout.report").order_by(outbox.c.id)
+        query = sa.select(outbox.c.body).where(outbox.c.topic == "mailout.ended").order_by(outbox.c.id)
         bodies = [row.body for row in _read(store, query)]
-    return [(body["mailout_id"], body["status"]) for body in bodies]
+    return [(body["dispatch_id"], body["result"]) for body in bodies]
 
 
 def audit(store: Store) -> list[tuple[str, str, str]]:
@@ -97,7 +98,8 @@ def pass_time(store: Store, seconds: float) -> None:
 _AGEING: dict[sa.Table, tuple[str, ...]] = {
     permits: ("expires_at",),
     workers: ("seen_at",),
-    mailouts: ("planner_until", "send_at"),
+    mailouts: ("send_at",),
+    dispatches: ("planner_until", "due_from"),
     suppressions: ("created_at",),
     message_jobs: ("due_at", "claimed_at", "death_proof_at"),
     delivery_events: ("received_at",),
@@ -129,6 +131,7 @@ def put_off(store: Store, job_id: str, wait: timedelta) -> None:
     assert isinstance(store, SqlStore)
     with store.database.writing() as tx:
         tx.execute(message_jobs.update().where(message_jobs.c.id == job_id).values(due_at=due))
+        tx.execute(dispatches.update().values(due_from=dispatches.c.created_at))
 
 
 def forget_attempts(store: Store) -> None:
@@ -140,6 +143,7 @@ def forget_attempts(store: Store) -> None:
     assert isinstance(store, SqlStore)
     with store.database.writing() as tx:
         tx.execute(message_jobs.update().values(state="scheduled", attempt=0, worker_id=None))
+        tx.execute(dispatches.update().values(due_from=dispatches.c.created_at))
 
 
 def grow_old(store: Store, age: timedelta) -> None:

@@ -41,7 +41,7 @@ def test_a_mailout_that_ended_lately_counts(old_stage: Stage) -> None:
     """It is not open any more, but its letters are of the last day."""
     mailout_id = old_stage.running()
     old_stage.settle(old_stage.claim_one(), ACCEPTED)
-    assert old_stage.store.mailouts.complete(mailout_id) is not None
+    assert old_stage.store.dispatches.complete(mailout_id) is not None
     since = old_stage.store.ledger.now() - WINDOW
     assert old_stage.store.jobs.handed_over_since(since) == 1
     assert old_stage.store.jobs.handed_over_since(old_stage.store.ledger.now() + timedelta(hours=1)) == 0

@@ -49,7 +49,7 @@ def test_what_was_started_is_neither_replaced_nor_deleted(stage: Stage) -> None:
     """Nor what is over, or cancelled; a page is mended on the page."""
     mailouts, started = stage.store.mailouts, stage.running(1)
     cancelled = stage.mailout()
-    mailouts.cancel(cancelled)
+    stage.store.dispatches.cancel(cancelled)
     for mailout_id in (started, cancelled, NOBODY):
         assert not mailouts.replace_letter(mailout_id, MENDED)
         assert not mailouts.delete(mailout_id)
@@ -88,7 +88,7 @@ def test_the_beginning_of_an_id_names_it(stage: Stage) -> None:
     for length in (6, 8, 9, 13, 36):
         assert mailout_id in stage.store.mailouts.with_prefix(mailout_id[:length], 10)
     assert mailout_id in stage.store.mailouts.with_prefix(mailout_id.replace("-", "")[:20], 10)
-    jobs = [job.id for job in stage.store.jobs.list(mailout_id=mailout_id)]
+    jobs = [job.id for job in stage.store.jobs.list(dispatch_id=mailout_id)]
     assert set(jobs) <= set(stage.store.jobs.with_prefix(jobs[0][:8], 10))
     assert stage.store.jobs.with_prefix(jobs[0], 10) == [jobs[0]]
     assert stage.store.mailouts.with_prefix("ffffff", 10) == []

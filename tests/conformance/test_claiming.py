@@ -51,16 +51,16 @@ def test_an_empty_claim_uses_no_number(stage: Stage) -> None:
 def test_a_paused_mailout_is_left_alone(stage: Stage) -> None:
     """Pause stops claims at once; resume lets them go on."""
     mailout_id = stage.running(2)
-    assert stage.store.mailouts.set_paused(mailout_id, True)
+    assert stage.store.dispatches.set_paused(mailout_id, True)
     assert stage.claim().claimed == ()
-    assert stage.store.mailouts.set_paused(mailout_id, False)
+    assert stage.store.dispatches.set_paused(mailout_id, False)
     assert len(stage.claim().claimed) == 2
 
 
 def test_a_cancelled_mailout_is_left_alone(stage: Stage) -> None:
     """Cancel stops claims before a single job is skipped."""
     mailout_id = stage.running(2)
-    assert stage.store.mailouts.cancel(mailout_id)
+    assert stage.store.dispatches.cancel(mailout_id)
     assert stage.claim().claimed == ()
 
 
@@ -136,7 +136,7 @@ def test_an_unsubscription_after_a_deferral_is_honoured(stage: Stage) -> None:
 def test_mailouts_share_the_worker(stage: Stage) -> None:
     """Two mailouts are both served by small claims."""
     first, second = stage.running(4), stage.running(4)
-    served = {stage.claim(limit=1).claimed[0].mailout_id for _ in range(8)}
+    served = {stage.claim(limit=1).claimed[0].dispatch_id for _ in range(8)}
     assert served == {first, second}
 
 
@@ -182,8 +182,8 @@ def test_settling_and_claiming_share_a_turn(stage: Stage) -> None:
 
 STOPS: dict[str, Callable[[Stage, ClaimedJob], object]] = {
     "unsubscribed": lambda stage, job: stage.store.suppressions.unsubscribe(job.id),
-    "paused": lambda stage, job: stage.store.mailouts.set_paused(job.mailout_id, True),
-    "cancelled": lambda stage, job: stage.store.mailouts.cancel(job.mailout_id),
+    "paused": lambda stage, job: stage.store.dispatches.set_paused(job.dispatch_id, True),
+    "cancelled": lambda stage, job: stage.store.dispatches.cancel(job.dispatch_id),
     "fenced": lambda stage, job: stage.store.ledger.fence("ses", stage.store.ledger.now(), "expired"),
     "halted": lambda stage, job: stage.store.ledger.halt("restored"),
     "accepted before": lambda stage, job: stage.event(job, attempt=1),
@@ -207,9 +207,9 @@ def test_jobs_can_be_listed_and_paged(stage: Stage) -> None:
     mailout_id = stage.running(5)
     worker = stage.worker()
     stage.claim(worker, limit=2)
-    everything = stage.store.jobs.list(mailout_id=mailout_id)
+    everything = stage.store.jobs.list(dispatch_id=mailout_id)
     assert [job.id for job in everything] == sorted(job.id for job in everything)
-    rest = stage.store.jobs.list(mailout_id=mailout_id, after=everything[1].id, limit=2)
+    rest = stage.store.jobs.list(dispatch_id=mailout_id, after=everything[1].id, limit=2)
     assert [job.id for job in rest] == [job.id for job in everything[2:4]]
     assert len(stage.store.jobs.list(worker_id=worker)) == 2
     assert stage.store.jobs.count_by_state() == {"scheduled": 3, "sending": 2}
@@ -227,8 +227,8 @@ def test_an_unknown_name_is_no_row_and_no_error(stage: Stage, name: str) -> None
     assert store.ledger.resolve([name], sent=True, actor="jane", note="") == 0
     assert store.ledger.retry([name], "jane") == 0
     assert not store.mailouts.start(name)
-    assert not store.mailouts.cancel(name)
-    assert store.mailouts.complete(name) is None
+    assert not store.dispatches.cancel(name)
+    assert store.dispatches.complete(name) is None
 
 
 def test_nothing_is_claimed_by_a_clock_that_has_jumped_ahead(stage: Stage) -> None:

@@ -39,7 +39,7 @@ def record(stage: Stage, event: DeliveryEvent) -> Callable[[], Any]:
 
 
 def complete(stage: Stage, mailout_id: str) -> Callable[[], Any]:
-    return lambda: stage.store.mailouts.complete(mailout_id)
+    return lambda: stage.store.dispatches.complete(mailout_id)
 
 
 def test_workers_claim_disjoint_jobs(shared_stage: Stage) -> None:
@@ -92,7 +92,7 @@ def test_the_last_two_settle_at_once(shared_stage: Stage) -> None:
 
         def finish(settlement: Settlement, mailout: str = mailout_id) -> MailoutStatus | None:
             shared_stage.store.ledger.turn([settlement], None)
-            return shared_stage.store.mailouts.complete(mailout)
+            return shared_stage.store.dispatches.complete(mailout)
 
         outcomes = [Settlement(job.id, job.attempt, ACCEPTED) for job in jobs]
         ended = at_once(*(lambda o=o: finish(o) for o in outcomes))
@@ -209,8 +209,8 @@ def test_cancel_races_claims_and_deferrals(shared_stage: Stage) -> None:
         worker = shared_stage.worker()
 
         def cancel(mailout: str = mailout_id) -> None:
-            shared_stage.store.mailouts.cancel(mailout)
-            while shared_stage.store.mailouts.cancel_chunk(mailout, 2):
+            shared_stage.store.dispatches.cancel(mailout)
+            while shared_stage.store.dispatches.cancel_chunk(mailout, 2):
                 pass
 
         deferral = settle(shared_stage, Settlement(job.id, job.attempt, DEFERRED))
@@ -221,7 +221,7 @@ def test_cancel_races_claims_and_deferrals(shared_stage: Stage) -> None:
         cancel()  # a chunk that a claim snatched away is empty; the steward comes again
         books = shared_stage.store.jobs.books(mailout_id)
         assert (books.skipped, books.open) == (6, 0)
-        assert shared_stage.store.mailouts.complete(mailout_id) == MailoutStatus.FAILED
+        assert shared_stage.store.dispatches.complete(mailout_id) == MailoutStatus.FAILED
 
 
 def test_permits_are_never_given_out_twice(shared_stage: Stage) -> None:

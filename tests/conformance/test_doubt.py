@@ -70,11 +70,11 @@ def test_absence_reopens_a_finished_mailout(stage: Stage) -> None:
     mailout_id = stage.running(2)
     stage.settle(stage.claim_one(), ACCEPTED)
     doubt = stage.in_doubt()
-    assert stage.store.mailouts.complete(mailout_id) == MailoutStatus.SENT
+    assert stage.store.dispatches.complete(mailout_id) == MailoutStatus.SENT
     stage.store.ledger.prove_absence([(doubt.id, doubt.attempt)], "no event")
     assert stage.get(mailout_id).status == MailoutStatus.SENDING
     stage.settle(stage.claim_one(), ACCEPTED)
-    assert stage.store.mailouts.complete(mailout_id) == MailoutStatus.SENT
+    assert stage.store.dispatches.complete(mailout_id) == MailoutStatus.SENT
 
 
 def test_the_fence_takes_what_was_signed_before(stage: Stage) -> None:
@@ -124,10 +124,10 @@ def test_all_doubts_are_shown_to_people(stage: Stage) -> None:
     mailout_id = stage.running(2)
     stage.in_doubt(dead=False)
     stage.settle(stage.claim_one(stage.worker("smtp")), DOUBTED)
-    found = stage.store.ledger.doubts(10, mailout_id=mailout_id)
+    found = stage.store.ledger.doubts(10, dispatch_id=mailout_id)
     assert [(doubt.transport, doubt.death_proof_at) for doubt in found] == [("ses", None), ("smtp", None)]
     assert len(stage.store.ledger.doubts(1)) == 1
-    assert stage.store.ledger.doubts(10, mailout_id=stage.mailout()) == []
+    assert stage.store.ledger.doubts(10, dispatch_id=stage.mailout()) == []
 
 
 def test_an_operator_says_that_it_was_sent(stage: Stage) -> None:
@@ -185,7 +185,7 @@ def test_dead_and_failed_jobs_get_another_life(stage: Stage) -> None:
     dead, failed = stage.claim(limit=2).claimed
     stage.settle(dead, DEFERRED, exhausted=True)
     stage.settle(failed, REFUSED)
-    assert stage.store.mailouts.complete(mailout_id) == MailoutStatus.FAILED
+    assert stage.store.dispatches.complete(mailout_id) == MailoutStatus.FAILED
     assert stage.store.ledger.retry([dead.id, failed.id], "jane") == 2
     assert stage.get(mailout_id).status == MailoutStatus.SENDING
     again = stage.claim(limit=2).claimed

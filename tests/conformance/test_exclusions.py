@@ -24,9 +24,9 @@ def earlier(stage: Stage, people: int = 7) -> str:
     jobs = sorted(stage.claim(limit=5).claimed, key=lambda job: job.recipient)
     for job, outcome in zip(jobs, (ACCEPTED, ACCEPTED, DOUBTED, REFUSED, DEFERRED), strict=True):
         stage.settle(job, outcome, exhausted=outcome is DEFERRED)
-    stage.store.mailouts.cancel(mailout_id)
-    stage.store.mailouts.cancel_chunk(mailout_id, 100)
-    assert stage.store.mailouts.complete(mailout_id) == MailoutStatus.SENT
+    stage.store.dispatches.cancel(mailout_id)
+    stage.store.dispatches.cancel_chunk(mailout_id, 100)
+    assert stage.store.dispatches.complete(mailout_id) == MailoutStatus.SENT
     return mailout_id
 
 
@@ -37,7 +37,7 @@ def start(stage: Stage, *old: str, **how: Any) -> tuple[str, StartReport]:
 
 
 def waiting(stage: Stage, mailout_id: str) -> list[str]:
-    jobs = stage.store.jobs.list(states=[JobState.SCHEDULED], mailout_id=mailout_id, limit=1000)
+    jobs = stage.store.jobs.list(states=[JobState.SCHEDULED], dispatch_id=mailout_id, limit=1000)
     return sorted(job.recipient for job in jobs)
 
 
@@ -54,7 +54,7 @@ def test_the_rest_is_written_to_and_nobody_else(stage: Stage, size: int) -> None
     assert report.planned == 6
     stage.plan(new, size)
     assert waiting(stage, new) == texts([3, 4, 5, 6, 7, 8])
-    skipped = stage.store.jobs.list(states=[JobState.SKIPPED], mailout_id=new)
+    skipped = stage.store.jobs.list(states=[JobState.SKIPPED], dispatch_id=new)
     assert {(job.recipient, job.reason) for job in skipped} == {
         (a, f"got mailout {old}") for a in texts([0, 1, 2])
     }
@@ -69,7 +69,7 @@ def test_after_an_adoption_a_failed_letter_may_have_arrived(stage: Stage, size: 
     stage.store.ledger.adopt(stage.store.fingerprint(), 1, "jane")
     new, report = start(stage, old)
     assert report.planned == 2
-    stage.store.mailouts.set_paused(new, False)
+    stage.store.dispatches.set_paused(new, False)
     stage.plan(new, size)
     assert waiting(stage, new) == texts([5, 6])
 
@@ -81,9 +81,9 @@ def test_several_earlier_mailouts(stage: Stage) -> None:
     stage.plan(rest)
     for job in stage.claim(limit=2).claimed:
         stage.settle(job, ACCEPTED)
-    stage.store.mailouts.cancel(rest)
-    stage.store.mailouts.cancel_chunk(rest, 100)
-    stage.store.mailouts.complete(rest)
+    stage.store.dispatches.cancel(rest)
+    stage.store.dispatches.cancel_chunk(rest, 100)
+    stage.store.dispatches.complete(rest)
     third, report = start(stage, old, rest)
     stage.plan(third, 1)
     assert (report.planned, len(waiting(stage, third))) == (2, 2)
@@ -97,7 +97,7 @@ def sent_to(stage: Stage, numbers: Sequence[int]) -> str:
     stage.plan(mailout_id)
     for job in stage.claim().claimed:
         stage.settle(job, ACCEPTED)
-    stage.store.mailouts.complete(mailout_id)
+    stage.store.dispatches.complete(mailout_id)
     return mailout_id
 
 
@@ -118,7 +118,7 @@ def test_another_spelling_of_the_same_mailbox_is_the_same_person(stage: Stage) -
     stage.store.mailouts.start(old)
     stage.plan(old)
     stage.settle(stage.claim_one(), ACCEPTED)
-    stage.store.mailouts.complete(old)
+    stage.store.dispatches.complete(old)
     other = [NewSubscriber(parse_address(text)) for text in ("janedoe+b@gmail.com", "john@gmail.com")]
     stage.store.subscribers.upsert(DEFAULT_TENANT, other)
     new, _ = start(stage, old)
@@ -164,7 +164,7 @@ def test_refused_while_the_earlier_one_may_still_reach_somebody(stage: Stage) ->
             start(stage, old)
         with pytest.raises((Refused, NotFound), match=error):
             start(stage, over, old)
-    stage.store.mailouts.set_paused(running, True)
+    stage.store.dispatches.set_paused(running, True)
     with pytest.raises(Refused, match="is not over"):
         start(stage, running)
 
@@ -173,7 +173,7 @@ def test_nobody_is_left(stage: Stage) -> None:
     """A mailout to nobody is not started."""
     old = stage.running(1)
     stage.settle(stage.claim_one(), ACCEPTED)
-    stage.store.mailouts.complete(old)
+    stage.store.dispatches.complete(old)
     with pytest.raises(Refused, match="nobody to write to"):
         start(stage, old)
 

@@ -9,7 +9,7 @@ import pytest
 from sendonce.domain.engine.jobs import JobState
 from sendonce.domain.engine.outcomes import Outcome
 from sendonce.domain.mailouts.mailouts import MailoutStatus, Phase
-from sendonce.flows.mailouts.steward import Steward
+from sendonce.flows.engine.finish_dispatches import Finisher
 from tests.conformance.backdoor import audit, put_off, reports
 from tests.conformance.stage import ACCEPTED, DEFERRED, REFUSED, THROTTLED, Stage
 
@@ -17,14 +17,14 @@ from tests.conformance.stage import ACCEPTED, DEFERRED, REFUSED, THROTTLED, Stag
 def test_a_mailout_is_not_over_while_a_job_is_open(stage: Stage) -> None:
     """Scheduled and sending jobs keep it sending."""
     mailout_id = stage.running(2)
-    assert stage.store.mailouts.complete(mailout_id) is None
+    assert stage.store.dispatches.complete(mailout_id) is None
     first = stage.claim_one()
     stage.settle(first, ACCEPTED)
-    assert stage.store.mailouts.complete(mailout_id) is None
+    assert stage.store.dispatches.complete(mailout_id) is None
     second = stage.claim_one()
-    assert stage.store.mailouts.complete(mailout_id) is None
+    assert stage.store.dispatches.complete(mailout_id) is None
     stage.settle(second, ACCEPTED)
-    assert stage.store.mailouts.complete(mailout_id) == MailoutStatus.SENT
+    assert stage.store.dispatches.complete(mailout_id) == MailoutStatus.SENT
     assert stage.get(mailout_id).phase == Phase.OVER
     assert stage.get(mailout_id).sent_at is not None
 
@@ -32,14 +32,14 @@ def test_a_mailout_is_not_over_while_a_job_is_open(stage: Stage) -> None:
 def test_a_mailout_that_is_planned_is_not_over(stage: Stage) -> None:
     """Before the last chunk, jobs that are not there yet are open too."""
     mailout_id = stage.started(3)
-    assert stage.store.mailouts.complete(mailout_id) is None
+    assert stage.store.dispatches.complete(mailout_id) is None
 
 
 def test_the_report_is_in_the_outbox_once(stage: Stage) -> None:
     """Who completes second completes nothing."""
     mailout_id = stage.running()
     stage.settle(stage.claim_one(), ACCEPTED)
-    assert [stage.store.mailouts.complete(mailout_id) for _ in range(3)] == [MailoutStatus.SENT, None, None]
+    assert [stage.store.dispatches.complete(mailout_id) for _ in range(3)] == [MailoutStatus.SENT, None, None]
     assert reports(stage.store) == [(mailout_id, "sent")]
 
 
@@ -48,7 +48,7 @@ def test_nothing_accepted_is_a_failure(stage: Stage, outcome: Outcome) -> None:
     """A mailout that ends with nothing accepted, and nothing that may have been, has failed."""
     mailout_id = stage.running()
     stage.settle(stage.claim_one(), outcome, exhausted=True)
-    assert stage.store.mailouts.complete(mailout_id) == MailoutStatus.FAILED
+    assert stage.store.dispatches.complete(mailout_id) == MailoutStatus.FAILED
     assert reports(stage.store) == [(mailout_id, "failed")]
 
 
@@ -56,7 +56,7 @@ def test_doubt_does_not_block_the_end(stage: Stage) -> None:
     """A letter in doubt may have been accepted: the mailout is sent, and the books show the doubt."""
     mailout_id = stage.running()
     stage.in_doubt()
-    assert stage.store.mailouts.complete(mailout_id) == MailoutStatus.SENT
+    assert stage.store.dispatches.complete(mailout_id) == MailoutStatus.SENT
     assert stage.store.jobs.books(mailout_id).in_doubt == 1
 
 
@@ -64,12 +64,12 @@ def test_cancel_skips_what_is_scheduled(stage: Stage) -> None:
     """In chunks, and only what is not on the wire."""
     mailout_id = stage.running(5)
     on_the_wire = stage.claim_one()
-    assert stage.store.mailouts.cancel(mailout_id)
-    assert [stage.store.mailouts.cancel_chunk(mailout_id, 3) for _ in range(3)] == [3, 1, 0]
+    assert stage.store.dispatches.cancel(mailout_id)
+    assert [stage.store.dispatches.cancel_chunk(mailout_id, 3) for _ in range(3)] == [3, 1, 0]
     assert stage.store.jobs.books(mailout_id).skipped == 4
-    assert stage.store.mailouts.complete(mailout_id) is None
+    assert stage.store.dispatches.complete(mailout_id) is None
     stage.settle(on_the_wire, ACCEPTED)
-    assert stage.store.mailouts.complete(mailout_id) == MailoutStatus.SENT
+    assert stage.store.dispatches.complete(mailout_id) == MailoutStatus.SENT
     skipped = stage.store.jobs.list(states=[JobState.SKIPPED])
     assert {job.reason for job in skipped} == {"cancelled"}
 
@@ -77,21 +77,21 @@ def test_cancel_skips_what_is_scheduled(stage: Stage) -> None:
 def test_nothing_is_skipped_unless_cancelled(stage: Stage) -> None:
     """A chunk of a mailout that goes on skips nothing."""
     mailout_id = stage.running(2)
-    assert stage.store.mailouts.cancel_chunk(mailout_id, 10) == 0
+    assert stage.store.dispatches.cancel_chunk(mailout_id, 10) == 0
 
 
 def test_cancel_is_final(stage: Stage) -> None:
     """It happens once, is in the audit log, and there is no pause or resume afterwards."""
     mailout_id = stage.running(1)
-    assert [stage.store.mailouts.cancel(mailout_id) for _ in range(2)] == [True, False]
-    assert not stage.store.mailouts.set_paused(mailout_id, False)
+    assert [stage.store.dispatches.cancel(mailout_id) for _ in range(2)] == [True, False]
+    assert not stage.store.dispatches.set_paused(mailout_id, False)
     assert [entry[1] for entry in audit(stage.store)] == ["cancel"]
 
 
 def test_a_mailout_cancelled_before_its_start_has_failed(stage: Stage) -> None:
     """It never starts."""
     mailout_id = stage.mailout()
-    assert stage.store.mailouts.cancel(mailout_id)
+    assert stage.store.dispatches.cancel(mailout_id)
     assert stage.get(mailout_id).status == MailoutStatus.FAILED
     assert not stage.store.mailouts.start(mailout_id)
 
@@ -100,12 +100,12 @@ def test_a_mailout_cancelled_while_it_is_planned_plans_no_more(stage: Stage) -> 
     """What is planned is skipped, the rest is never planned, and the mailout ends."""
     mailout_id = stage.started(5)
     stage.plan_once(mailout_id, 2)
-    stage.store.mailouts.cancel(mailout_id)
+    stage.store.dispatches.cancel(mailout_id)
     stage.plan(mailout_id, 2)
-    while stage.store.mailouts.cancel_chunk(mailout_id, 10):
+    while stage.store.dispatches.cancel_chunk(mailout_id, 10):
         pass
     assert stage.store.jobs.books(mailout_id).planned == 2
-    assert stage.store.mailouts.complete(mailout_id) == MailoutStatus.FAILED
+    assert stage.store.dispatches.complete(mailout_id) == MailoutStatus.FAILED
 
 
 @pytest.mark.parametrize("outcome", [DEFERRED, THROTTLED])
@@ -113,7 +113,7 @@ def test_a_deferral_after_cancel_is_skipped(stage: Stage, outcome: Outcome) -> N
     """Cancel came while the letter was on the wire: "not now" becomes never."""
     mailout_id = stage.running()
     job = stage.claim_one()
-    stage.store.mailouts.cancel(mailout_id)
+    stage.store.dispatches.cancel(mailout_id)
     stage.settle(job, outcome)
     assert (stage.state(job), stage.job(job).reason) == (JobState.SKIPPED, "cancelled")
 
@@ -122,7 +122,7 @@ def test_a_cancelled_doubt_that_is_proven_absent_is_skipped(stage: Stage) -> Non
     """Both proofs, but nobody wants the letter any more."""
     mailout_id = stage.running()
     doubt = stage.in_doubt()
-    stage.store.mailouts.cancel(mailout_id)
+    stage.store.dispatches.cancel(mailout_id)
     stage.store.ledger.prove_absence([(doubt.id, doubt.attempt)], "no event")
     assert stage.state(doubt) == JobState.SKIPPED
 
@@ -131,7 +131,7 @@ def test_a_cancelled_doubt_resolved_as_not_sent_is_skipped(stage: Stage) -> None
     """An operator's word does not undo a cancellation either."""
     mailout_id = stage.running()
     doubt = stage.in_doubt()
-    stage.store.mailouts.cancel(mailout_id)
+    stage.store.dispatches.cancel(mailout_id)
     stage.store.ledger.resolve([doubt.id], sent=False, actor="jane", note="")
     assert stage.state(doubt) == JobState.SKIPPED
 
@@ -140,7 +140,7 @@ def test_evidence_after_cancel_counts(stage: Stage) -> None:
     """A letter that left is sent, cancelled or not."""
     mailout_id = stage.running()
     doubt = stage.in_doubt()
-    stage.store.mailouts.cancel(mailout_id)
+    stage.store.dispatches.cancel(mailout_id)
     stage.store.ledger.resolve([doubt.id], sent=False, actor="jane", note="")
     stage.event(doubt)
     assert stage.state(doubt) == JobState.SENT
@@ -149,29 +149,29 @@ def test_evidence_after_cancel_counts(stage: Stage) -> None:
 def test_only_a_started_mailout_is_paused(stage: Stage) -> None:
     """There is nothing to pause in a ready or finished one."""
     ready, running = stage.mailout(), stage.running(0)
-    assert not stage.store.mailouts.set_paused(ready, True)
-    stage.store.mailouts.complete(running)
-    assert not stage.store.mailouts.set_paused(running, True)
+    assert not stage.store.dispatches.set_paused(ready, True)
+    stage.store.dispatches.complete(running)
+    assert not stage.store.dispatches.set_paused(running, True)
 
 
 def test_a_paused_mailout_can_end(stage: Stage) -> None:
     """Pause keeps letters from leaving, not outcomes from coming."""
     mailout_id = stage.running()
     job = stage.claim_one()
-    stage.store.mailouts.set_paused(mailout_id, True)
+    stage.store.dispatches.set_paused(mailout_id, True)
     stage.settle(job, ACCEPTED)
-    assert stage.store.mailouts.complete(mailout_id) == MailoutStatus.SENT
+    assert stage.store.dispatches.complete(mailout_id) == MailoutStatus.SENT
 
 
 def test_an_entry_of_the_outbox_is_due_until_it_is_done(stage: Stage) -> None:
     """Whoever carries it out says so, and nobody gets it again."""
     mailout_id = stage.running(0)
-    stage.store.mailouts.complete(mailout_id)
-    [(entry, body)] = stage.store.outbox.due("mailout.report", 10)
-    assert body["mailout_id"] == mailout_id
+    stage.store.dispatches.complete(mailout_id)
+    [(entry, body)] = stage.store.outbox.due("mailout.ended", 10)
+    assert body == {"dispatch_id": mailout_id, "owner_id": mailout_id, "result": "sent"}
     assert stage.store.outbox.due("another topic", 10) == []
     stage.store.outbox.done(entry)
-    assert stage.store.outbox.due("mailout.report", 10) == []
+    assert stage.store.outbox.due("mailout.ended", 10) == []
 
 
 def test_letters_that_a_wrong_clock_put_off_for_years_are_due_again(stage: Stage) -> None:
@@ -182,6 +182,5 @@ def test_letters_that_a_wrong_clock_put_off_for_years_are_due_again(stage: Stage
     put_off(stage.store, usual.id, timedelta(hours=3))
     (lost,) = [job for job in stage.store.jobs.list() if job.id != usual.id]
     put_off(stage.store, lost.id, timedelta(days=3650))
-    steward = Steward(stage.store, "planner", lambda: False, lambda: None, longest_retry=14_400)
-    steward.run()
+    Finisher(stage.store, lambda: False, longest_retry=14_400).run()
     assert [job.id for job in stage.claim().claimed] == [lost.id]

@@ -15,7 +15,7 @@ from sendonce.domain.people.privacy import erased_name, is_erased, rekeyed_name
 from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber, SubscriberStatus
 from sendonce.domain.people.suppression_keys import suppression_key
 from sendonce.domain.people.suppressions import SuppressionReason
-from sendonce.flows.mailouts.unsubscribe import unsubscribe
+from sendonce.flows.people.unsubscribe import unsubscribe
 from tests.conformance.stage import ACCEPTED, Stage, event_of
 from tests.conformance.test_privacy import JANE, erase, everything, letter_to_jane, subscribe
 

@@ -108,7 +108,7 @@ def test_a_suppressed_tester_gets_no_letter(stage: Stage) -> None:
     stage.store.mailouts.start(mailout_id)
     stage.plan(mailout_id)
     assert stage.claim().claimed == ()
-    (job,) = stage.store.jobs.list(mailout_id=mailout_id)
+    (job,) = stage.store.jobs.list(dispatch_id=mailout_id)
     assert (job.state, job.reason) == (JobState.SKIPPED, "suppressed")
 
 
@@ -151,8 +151,8 @@ def test_a_page_that_is_cancelled_before_it_was_read_ends_at_once(stage: Stage) 
     """Nothing is read or planned any more: the mailout has failed."""
     mailout_id = page(stage)
     assert stage.store.mailouts.start(mailout_id)
-    assert stage.store.mailouts.cancel(mailout_id)
-    assert stage.store.mailouts.complete(mailout_id) == MailoutStatus.FAILED
+    assert stage.store.dispatches.cancel(mailout_id)
+    assert stage.store.dispatches.complete(mailout_id) == MailoutStatus.FAILED
 
 
 def test_an_event_of_the_page_starts_once(stage: Stage) -> None:
@@ -187,8 +187,8 @@ def test_why_a_mailout_was_not_started(stage: Stage) -> None:
     assert noted.reason == "nobody to write to"
     assert mailouts.start(mailout_id)
     assert not mailouts.note(mailout_id, "too late")
-    assert mailouts.cancel(mailout_id)
-    mailouts.complete(mailout_id)
+    assert stage.store.dispatches.cancel(mailout_id)
+    stage.store.dispatches.complete(mailout_id)
     assert not mailouts.note(mailout_id, "cancelled is cancelled")
     assert not mailouts.note(NOBODY, "unknown")
 

@@ -227,7 +227,7 @@ def test_only_opt_outs_by_letter_count_for_a_mailout(stage: Stage) -> None:
     mailout = stage.running(3)
     for job in stage.claim().claimed:
         stage.settle(job, ACCEPTED)
-    stage.store.suppressions.unsubscribe(stage.store.jobs.list(mailout_id=mailout)[0].id)
+    stage.store.suppressions.unsubscribe(stage.store.jobs.list(dispatch_id=mailout)[0].id)
     stage.store.subscribers.import_people(
         DEFAULT_TENANT, columns([0, 1, 2], {0: R.UNSUBSCRIBED, 1: R.UNSUBSCRIBED})
     )

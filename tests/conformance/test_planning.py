@@ -25,7 +25,7 @@ def test_a_draft_does_not_start(stage: Stage) -> None:
     assert not mailouts.make_ready(draft)
     assert stage.get(draft).status == MailoutStatus.SENDING
     cancelled = stage.new_mailout(draft=True).id
-    mailouts.cancel(cancelled)
+    stage.store.dispatches.cancel(cancelled)
     assert not mailouts.make_ready(cancelled)
 
 
@@ -33,7 +33,7 @@ def test_one_job_a_recipient(stage: Stage) -> None:
     """Chunks of any size plan each active subscriber once."""
     mailout_id = stage.started(7)
     stage.plan(mailout_id, size=2)
-    recipients = [job.recipient for job in stage.store.jobs.list(mailout_id=mailout_id)]
+    recipients = [job.recipient for job in stage.store.jobs.list(dispatch_id=mailout_id)]
     assert sorted(recipients) == [address(n).text for n in range(7)]
 
 
@@ -71,14 +71,14 @@ def test_a_subscriber_who_comes_while_it_is_planned(stage: Stage) -> None:
     stage.plan_once(mailout_id, 2)
     stage.subscribe([5, 10, 40])
     stage.plan(mailout_id, 2)
-    planned = sorted(job.recipient for job in stage.store.jobs.list(mailout_id=mailout_id))
+    planned = sorted(job.recipient for job in stage.store.jobs.list(dispatch_id=mailout_id))
     assert planned == [address(n).text for n in (10, 20, 30, 40)]
 
 
 def test_only_active_subscribers_are_planned(stage: Stage) -> None:
     """People who unsubscribed or bounced get no job."""
     first = stage.running(3)
-    stage.store.suppressions.unsubscribe(stage.store.jobs.list(mailout_id=first)[0].id)
+    stage.store.suppressions.unsubscribe(stage.store.jobs.list(dispatch_id=first)[0].id)
     second = stage.running(3)
     assert stage.store.jobs.books(second).planned == 2
 
@@ -129,7 +129,7 @@ def test_no_stop_after_the_first_job(stage: Stage) -> None:
 def test_a_mailout_to_nobody_is_sent(stage: Stage) -> None:
     """With no subscribers there is nothing to fail."""
     mailout_id = stage.running(0)
-    assert stage.store.mailouts.complete(mailout_id) == MailoutStatus.SENT
+    assert stage.store.dispatches.complete(mailout_id) == MailoutStatus.SENT
 
 
 def test_lists_of_mailouts(stage: Stage) -> None:

@@ -20,7 +20,7 @@ from sendonce.domain.people.privacy import Erasure, Scrubber, is_erased
 from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber, SubscriberStatus
 from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
 from sendonce.flows.mailouts.show_person import show_person
-from sendonce.flows.mailouts.unsubscribe import look_up, undo_unsubscribe, unsubscribe
+from sendonce.flows.people.unsubscribe import look_up, undo_unsubscribe, unsubscribe
 from sendonce.ports.store import Store
 from tests.conformance.backdoor import audit
 from tests.conformance.stage import ACCEPTED, Stage, event_of
@@ -61,7 +61,7 @@ def letter_to_jane(stage: Stage) -> Job:
     mailout_id = stage.mailout()
     assert stage.store.mailouts.start(mailout_id)
     stage.plan(mailout_id)
-    (job,) = stage.store.jobs.list(mailout_id=mailout_id)
+    (job,) = stage.store.jobs.list(dispatch_id=mailout_id)
     return job
 
 
@@ -160,7 +160,7 @@ def test_what_was_not_sent_yet_never_is(stage: Stage) -> None:
     assert (found.state, found.reason, found.fields) == (JobState.SKIPPED, "erased", {})
     assert is_erased(found.recipient)
     assert stage.claim().claimed == ()
-    assert stage.store.mailouts.complete(job.mailout_id) is not None
+    assert stage.store.dispatches.complete(job.dispatch_id) is not None
 
 
 def test_a_letter_on_the_wire_is_still_settled(stage: Stage) -> None:
@@ -262,7 +262,7 @@ def test_why_a_letter_was_not_sent(stage: Stage) -> None:
     stage.plan(second)
     third = stage.mailout()
     why = {e.mailout.id: e.why for e in show_person(stage.store, JANE).mailouts}
-    assert why[claimed.mailout_id] == "not sent: the provider refused it for good (550 no such user)"
+    assert why[claimed.dispatch_id] == "not sent: the provider refused it for good (550 no such user)"
     assert why[second].startswith("not sent: unsubscribed since ")
     assert why[third] == "not sent yet: the mailout has not been started"
     stage.subscribe([7])

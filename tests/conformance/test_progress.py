@@ -102,8 +102,8 @@ def test_workers_that_rest_tell_why(stage: Stage, rest: Rest) -> None:
 
 Act = Callable[[Stage, str], object]
 ACTS: dict[Cause, Act] = {
-    Cause.PAUSED: lambda stage, mailout: stage.store.mailouts.set_paused(mailout, True),
-    Cause.CANCELLED: lambda stage, mailout: stage.store.mailouts.cancel(mailout),
+    Cause.PAUSED: lambda stage, mailout: stage.store.dispatches.set_paused(mailout, True),
+    Cause.CANCELLED: lambda stage, mailout: stage.store.dispatches.cancel(mailout),
     Cause.HALTED: lambda stage, _mailout: stage.store.ledger.halt("restored"),
 }
 
@@ -131,7 +131,7 @@ def test_what_is_over_or_not_begun_is_not_explained(stage: Stage) -> None:
     assert cause_of(stage, stage.mailout()) is None
     mailout_id = stage.running()
     stage.settle(stage.claim_one(), ACCEPTED)
-    stage.store.mailouts.complete(mailout_id)
+    stage.store.dispatches.complete(mailout_id)
     assert cause_of(stage, mailout_id) is None
 
 

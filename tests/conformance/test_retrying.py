@@ -8,8 +8,8 @@ from sendonce.domain.engine.events import EventVerdict
 from sendonce.domain.engine.jobs import JobState
 from sendonce.domain.engine.outcomes import Refused as RefusedLetter
 from sendonce.errors import Refused
-from sendonce.flows.mailouts import retry_jobs
-from sendonce.flows.mailouts.retry_jobs import RetryOrder, RetryReport, retry_all, retry_named
+from sendonce.flows.engine import retry_jobs
+from sendonce.flows.engine.retry_jobs import RetryOrder, RetryReport, retry_all, retry_named
 from tests.conformance.backdoor import audit
 from tests.conformance.stage import ACCEPTED, DEFERRED, DOUBTED, Stage
 
@@ -64,7 +64,7 @@ def test_without_a_mailout_those_of_all_are_chosen(stage: Stage) -> None:
     """Every mailout that burnt by the same cause is helped at once; a cancelled one is left out."""
     mailouts = [burnt(stage), burnt(stage)]
     cancelled = burnt(stage)
-    assert stage.store.mailouts.cancel(cancelled)
+    assert stage.store.dispatches.cancel(cancelled)
     order = RetryOrder([JobState.FAILED], None, "NotFoundException")
     assert retry_all(stage.store, order, "operator").moved == 4
     assert [states(stage, each)["scheduled"] for each in mailouts] == [2, 2]
@@ -77,7 +77,7 @@ def test_a_long_list_goes_in_chunks(stage: Stage, monkeypatch: pytest.MonkeyPatc
     mailout_id = stage.running(8)
     for job in stage.claim().claimed:
         stage.settle(job, NO_SET)
-    stage.store.mailouts.complete(mailout_id)
+    stage.store.dispatches.complete(mailout_id)
     assert retry_all(stage.store, RetryOrder(ALL, mailout_id), "operator").moved == 8
     assert states(stage, mailout_id) == {"scheduled": 8}
     assert stage.get(mailout_id).status == "sending"
@@ -86,9 +86,9 @@ def test_a_long_list_goes_in_chunks(stage: Stage, monkeypatch: pytest.MonkeyPatc
 def test_a_cancelled_mailout_gets_no_other_life(stage: Stage) -> None:
     """Cancelling is final, for letters that are named as for all."""
     mailout_id = burnt(stage)
-    assert stage.store.mailouts.cancel(mailout_id)
+    assert stage.store.dispatches.cancel(mailout_id)
     before = states(stage, mailout_id)
-    failed = stage.store.jobs.list(states=[JobState.FAILED], mailout_id=mailout_id)
+    failed = stage.store.jobs.list(states=[JobState.FAILED], dispatch_id=mailout_id)
     with pytest.raises(Refused, match="was cancelled"):
         retry_all(stage.store, RetryOrder(ALL, mailout_id), "operator")
     with pytest.raises(Refused, match="was cancelled"):
@@ -99,7 +99,7 @@ def test_a_cancelled_mailout_gets_no_other_life(stage: Stage) -> None:
 def test_a_named_letter_that_was_accepted_does_not_move(stage: Stage) -> None:
     """Of all the letters of a mailout, named one by one, only the dead and failed move."""
     mailout_id = burnt(stage)
-    jobs = stage.store.jobs.list(mailout_id=mailout_id)
+    jobs = stage.store.jobs.list(dispatch_id=mailout_id)
     report = retry_named(stage.store, jobs, "operator")
     assert (report.moved, report.asked) == (4, 6)
     assert states(stage, mailout_id) == {"scheduled": 4, "sent": 1, "in_doubt": 1}
@@ -121,7 +121,7 @@ def adopted_with_ended(stage: Stage) -> str:
 def test_what_ended_before_an_adoption_is_left_and_named(stage: Stage) -> None:
     """Chosen or named, it may have been retried and accepted in the forgotten time."""
     mailout_id = adopted_with_ended(stage)
-    jobs = stage.store.jobs.list(mailout_id=mailout_id)
+    jobs = stage.store.jobs.list(dispatch_id=mailout_id)
     ids = tuple(job.id for job in jobs)
     for report in (
         retry_all(stage.store, RetryOrder(ALL, mailout_id), "operator"),
@@ -138,7 +138,7 @@ def test_what_ended_before_an_adoption_is_left_and_named(stage: Stage) -> None:
 def test_a_word_gives_them_another_life(stage: Stage, named: bool) -> None:
     """Their operator knows that no other copy sent them; nothing is left, and the word is audited."""
     mailout_id = adopted_with_ended(stage)
-    jobs = stage.store.jobs.list(mailout_id=mailout_id)
+    jobs = stage.store.jobs.list(dispatch_id=mailout_id)
     if named:
         report = retry_named(stage.store, jobs, "operator", not_sent_elsewhere=True)
     else:
@@ -176,7 +176,7 @@ def test_a_clean_switch_leaves_retries_as_they_were(stage: Stage) -> None:
 def test_an_event_of_a_retry_that_was_forgotten_ends_the_job(stage: Stage) -> None:
     """The provider took the second attempt, which this database never made: sent, and no halt."""
     mailout_id = adopted_with_ended(stage)
-    for job in stage.store.jobs.list(mailout_id=mailout_id):
+    for job in stage.store.jobs.list(dispatch_id=mailout_id):
         assert stage.event(job, attempt=2) == EventVerdict.APPLIED
     assert states(stage, mailout_id) == {"sent": 2}
     assert stage.store.ledger.identity().halted is None

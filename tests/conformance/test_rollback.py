@@ -7,11 +7,11 @@ from uuid import uuid4
 
 import pytest
 
+from sendonce.domain.engine.dispatches import RESTORED
 from sendonce.domain.engine.events import EventKind, EventVerdict
 from sendonce.domain.engine.jobs import JobState, Settlement
 from sendonce.domain.engine.outcomes import Accepted
 from sendonce.domain.engine.workers import ClaimCount
-from sendonce.domain.mailouts.mailouts import RESTORED
 from sendonce.errors import LedgerRolledBack
 from sendonce.flows.engine.check_ledger import check_ledger
 from sendonce.flows.engine.resolve_doubts import weigh_doubts
@@ -25,7 +25,7 @@ def test_a_halted_ledger_gives_no_claims(stage: Stage) -> None:
     stage.store.ledger.halt("the database is older than the state directory")
     with pytest.raises(LedgerRolledBack, match="older than"):
         stage.claim()
-    stage.store.mailouts.set_paused(with_work, True)
+    stage.store.dispatches.set_paused(with_work, True)
     with pytest.raises(LedgerRolledBack, match="older than"):
         stage.claim()
 
@@ -145,7 +145,7 @@ def test_adoption_pauses_what_may_have_been_planned_since(stage: Stage) -> None:
     stage.plan(planning)
     assert stage.claim().claimed == ()
     assert stage.get(ready).reason == "the database was restored or copied"
-    stage.store.mailouts.set_paused(ready, False)
+    stage.store.dispatches.set_paused(ready, False)
     assert len(stage.claim().claimed) == 3
 
 

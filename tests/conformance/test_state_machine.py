@@ -182,18 +182,18 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.mailouts)
     @rule(pick=PICK, paused=st.booleans())
     def pause_or_resume(self, pick: int, paused: bool) -> None:
-        self.stage.store.mailouts.set_paused(self.mailouts[pick % len(self.mailouts)], paused)
+        self.stage.store.dispatches.set_paused(self.mailouts[pick % len(self.mailouts)], paused)
 
     @precondition(lambda self: len(self.mailouts) == 2)
     @rule()
     def cancel(self) -> None:
-        self.stage.store.mailouts.cancel(self.mailouts[0])
-        self.stage.store.mailouts.cancel_chunk(self.mailouts[0], 2)
+        self.stage.store.dispatches.cancel(self.mailouts[0])
+        self.stage.store.dispatches.cancel_chunk(self.mailouts[0], 2)
 
     @precondition(lambda self: self.mailouts)
     @rule(pick=PICK)
     def complete(self, pick: int) -> None:
-        self.stage.store.mailouts.complete(self.mailouts[pick % len(self.mailouts)])
+        self.stage.store.dispatches.complete(self.mailouts[pick % len(self.mailouts)])
 
     # -- the judge ------------------------------------------------------------------------------
 
@@ -236,8 +236,8 @@ class Life(RuleBasedStateMachine):
         for settlement in self.told:
             self._tell(settlement)
         for mailout_id in self.mailouts:
-            self.stage.store.mailouts.set_paused(mailout_id, False)
-            while self.stage.store.mailouts.cancel_chunk(mailout_id, 100):
+            self.stage.store.dispatches.set_paused(mailout_id, False)
+            while self.stage.store.dispatches.cancel_chunk(mailout_id, 100):
                 pass
         for _ in range(3):
             while self.in_hand:
@@ -245,7 +245,7 @@ class Life(RuleBasedStateMachine):
             self.resolve_truthfully()
             self.claim(100)
         for mailout_id in self.mailouts:
-            self.stage.store.mailouts.complete(mailout_id)
+            self.stage.store.dispatches.complete(mailout_id)
             assert self.stage.get(mailout_id).status != MailoutStatus.SENDING
         self.nobody_got_a_letter_twice()
         self.the_ledger_agrees_with_the_provider()

@@ -67,7 +67,7 @@ def test_only_a_ready_mailout_is_scheduled(stage: Stage) -> None:
     assert not mailouts.schedule(stage.new_mailout(draft=True).id, soon)
     assert not mailouts.schedule(stage.running(1), soon)
     cancelled = stage.mailout()
-    mailouts.cancel(cancelled)
+    stage.store.dispatches.cancel(cancelled)
     assert not mailouts.schedule(cancelled, soon)
 
 
@@ -75,7 +75,7 @@ def test_cancelled_before_its_time(stage: Stage) -> None:
     """A cancelled mailout never comes due."""
     mailouts, mailout_id = stage.store.mailouts, stage.mailout()
     mailouts.schedule(mailout_id, stage.store.ledger.now())
-    assert mailouts.cancel(mailout_id)
+    assert stage.store.dispatches.cancel(mailout_id)
     assert mailouts.due() == []
     assert stage.get(mailout_id).status == MailoutStatus.FAILED
     assert not stage.get(mailout_id).scheduled

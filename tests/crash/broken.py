@@ -15,7 +15,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from sendonce.adapters.stores.schema import message_jobs
+from sendonce.adapters.stores.schema import dispatches, message_jobs
 from sendonce.adapters.stores.sql import groups
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.ledger import SqlLedger
@@ -43,13 +43,17 @@ def claims_are_not_durable() -> None:
                 if isinstance(settlement.outcome, Accepted):
                     sent = message_jobs.update().where(JOBS.id == settlement.job_id)
                     tx.execute(sent.values(state="sent", attempt=settlement.attempt, accepted_attempt=1))
-            due = sa.select(message_jobs).where(JOBS.state == "scheduled", JOBS.id.not_in(taken))
+            due = sa.select(message_jobs, dispatches.c.letter_id.label("letter")).join(dispatches)
+            due = due.where(JOBS.state == "scheduled", JOBS.id.not_in(taken))
             rows = tx.execute(due.order_by(JOBS.id).limit(claim.limit)).all() if claim else []
             number = tx.execute(sa.text("UPDATE ledger SET claim_seq = claim_seq + 1 RETURNING claim_seq"))
             claim_seq = number.scalar_one()
         taken.update(row.id for row in rows)
         now = datetime.now(UTC)
-        jobs = [ClaimedJob(r.id, r.mailout_id, r.attempt + 1, 0, r.recipient, r.fields, now) for r in rows]
+        jobs = [
+            ClaimedJob(r.id, r.dispatch_id, r.letter, r.attempt + 1, 0, r.recipient, r.fields, now)
+            for r in rows
+        ]
         return Turn(tuple(jobs), claim_seq, len(settlements), 0)
 
     SqlLedger.turn = turn  # type: ignore[method-assign]

@@ -103,9 +103,9 @@ class Stage:
 _SENDERS = (
     "SELECT DISTINCT w.pid FROM message_jobs j JOIN workers w ON w.id = j.worker_id WHERE j.state = 'sending'"
 )
-_PLANNING = "SELECT count(*) FROM mailouts WHERE phase = 'planning'"
+_PLANNING = "SELECT count(*) FROM dispatches WHERE phase = 'planning'"
 _LEFT = (
-    "SELECT count(*) FROM mailouts m WHERE m.phase = 'planning' "
+    "SELECT count(*) FROM dispatches d WHERE d.phase = 'planning' "
     "OR EXISTS (SELECT 1 FROM message_jobs WHERE state IN ('scheduled', 'sending'))"
 )
 

@@ -364,7 +364,7 @@ class World:
         assert worker.running, f"the last worker died: {worker.log.read_text()[-2000:]}"
         time.sleep(0.1)
         left = "SELECT count(*) FROM message_jobs WHERE state IN ('scheduled', 'sending')"
-        status = "SELECT count(*) FROM mailouts WHERE status = 'sending'"
+        status = "SELECT count(*) FROM dispatches WHERE phase <> 'over' AND started_at IS NOT NULL"
         if self.eye.number(left) or self.eye.number(status):
             return False
         doubts = self.eye.count("in_doubt")

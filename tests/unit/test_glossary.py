@@ -38,7 +38,7 @@ def sources() -> Iterator[str]:
 
 
 def singular(word: str) -> str:
-    return re.sub("ies$", "y", word).removesuffix("s")
+    return re.sub("ies$", "y", re.sub("ches$", "ch", word)).removesuffix("s")
 
 
 def words_of(class_name: str) -> list[str]:

@@ -28,8 +28,9 @@ from sendonce.adapters.notion.words import (
 )
 from sendonce.adapters.stores.memory import MemoryStore
 from sendonce.domain.engine.checks import Check
+from sendonce.domain.engine.dispatches import RESTORED
 from sendonce.domain.engine.letters import Letter, MessageSettings, language_of
-from sendonce.domain.mailouts.mailouts import RESTORED, FetchedLetter, MailoutStatus
+from sendonce.domain.mailouts.mailouts import FetchedLetter, MailoutStatus
 from sendonce.domain.mailouts.progress import Cause, Standstill
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import SendonceError

@@ -191,7 +191,7 @@ class Scene:
 
 def parcel_of(job: ClaimedJob, taken: float) -> Parcel:
     sent = (job.id, job.attempt, "a@b.c", job.recipient, b"", datetime.now(UTC), taken, job.tries)
-    return Parcel(*sent, mailout_id=job.mailout_id)
+    return Parcel(*sent, dispatch_id=job.dispatch_id)
 
 
 @pytest.mark.parametrize(

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Protocol
 
+from sendonce.domain.engine.dispatches import Dispatch, DispatchResult, NewDispatch, NewJob
 from sendonce.domain.engine.doubts import Doubt, Surroundings
 from sendonce.domain.engine.event_route import Listening
 from sendonce.domain.engine.events import DeliveryEvent, EventKind, EventVerdict, UnreadableEvent
 from sendonce.domain.engine.jobs import BEFORE_ALL, Books, ClaimRequest, Job, JobState, Settlement, Turn
+from sendonce.domain.engine.letters import Letter
 from sendonce.domain.engine.outcomes import Outcome
 from sendonce.domain.engine.parcels import Parcel, Quota
 from sendonce.domain.engine.reports import RecipientOutcome
 from sendonce.domain.engine.senders import HoldOrder, SenderHold
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.engine.workers import LedgerIdentity, Pulse, WorkerRecord, WorkerStatus
 
 JobRef = tuple[str, int]
@@ -45,9 +48,15 @@ class Ledger(Protocol):
     def turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> Turn:
         """Settle outcomes and claim the next group in one durable commit.
 
-        Claimed are due jobs of mailouts that are sending, planned, neither paused nor cancelled, in
-        the order of their due time; a suppressed one becomes skipped instead. For a held sender nothing
+        Claimed are due jobs of dispatches that are running, neither paused nor cancelled, in the order of
+        their due time; a suppressed one becomes skipped instead. For a held sender nothing
         is claimed until its next try is due, and then one job, by one worker: the turn tells the hold.
+
+        Dispatches with due jobs share the claims: a group is filled from the one that was served least, by
+        weight (``domain.engine.dispatches``), then from the next; tenants with due jobs share them likewise.
+        So a dispatch that wakes up is in the second group at the latest beside one other, however long
+        that is. Workers that claim at the same moment may serve the same dispatch.
+
         Settlements are idempotent. The claim counts in its worker's row (domain/engine/claim_counts). Raises
         LedgerRolledBack when the ledger is halted, and when the database is found to have gone back: a
         settlement's claim or the worker's own count is unknown here; then it is halted first, in a
@@ -81,7 +90,7 @@ class Ledger(Protocol):
         *,
         after: str = BEFORE_ALL,
         transport: str | None = None,
-        mailout_id: str | None = None,
+        dispatch_id: str | None = None,
     ) -> Sequence[Doubt]:
         """Jobs in doubt, in the order of their ids, from behind ``after`` on.
 
@@ -120,7 +129,7 @@ class Ledger(Protocol):
     def adopt(self, fingerprint: str | None, claim_seq: int, actor: str) -> int:
         """Take a restored or copied database into use: what may have been sent becomes in doubt.
 
-        Scheduled and sending jobs of started mailouts go to in_doubt, open workers end, the halt is lifted.
+        Scheduled and sending jobs of started dispatches go to in_doubt, open workers end, the halt is lifted.
         Failed and dead jobs stay so, but may have been retried elsewhere: see ``retry``.
         """
 
@@ -134,15 +143,15 @@ class Ledger(Protocol):
 class Jobs(Protocol):
     """Looking at the ledger."""
 
-    def books(self, mailout_id: str) -> Books: ...
+    def books(self, dispatch_id: str) -> Books: ...
 
     def count_by_state(self) -> dict[str, int]: ...
 
-    def count_unsubscribed(self, mailout_id: str) -> int:
-        """Recipients of a mailout who unsubscribed after it was sent to them."""
+    def count_unsubscribed(self, dispatch_id: str) -> int:
+        """Recipients of a dispatch who unsubscribed after it was sent to them."""
 
     def troubles(
-        self, mailout_id: str, limit: int, *, among: Sequence[str] | None = None
+        self, dispatch_id: str, limit: int, *, among: Sequence[str] | None = None
     ) -> tuple[Sequence[Job], int]:
         """Jobs that are errors (``RecipientOutcome.is_error``): the first, and how many there are.
 
@@ -152,20 +161,20 @@ class Jobs(Protocol):
     def handed_over_since(self, moment: datetime) -> int:
         """At most how many letters a provider was given since then: claimed jobs, and canaries.
 
-        Reads the jobs of mailouts that changed since, so not for every turn.
+        Reads the jobs of dispatches that were open since, so not for every turn.
         """
 
     def oldest_due(self) -> datetime | None:
         """The due time of the job that has waited longest, if any is claimable."""
 
-    def next_due(self, mailout_id: str) -> Job | None:
-        """The scheduled job of a mailout that comes due first."""
+    def next_due(self, dispatch_id: str) -> Job | None:
+        """The scheduled job of a dispatch that comes due first."""
 
     def list(
         self,
         *,
         states: Sequence[JobState] = (),
-        mailout_id: str | None = None,
+        dispatch_id: str | None = None,
         worker_id: str | None = None,
         code: str | None = None,
         after: str = "",
@@ -179,9 +188,68 @@ class Jobs(Protocol):
         """The ids that begin so (see ``domain.ids.is_prefix``), at most ``limit``."""
 
     def outcomes(
-        self, mailout_id: str, *, after: str = "", limit: int = 5000, only_errors: bool = False
+        self, dispatch_id: str, *, after: str = "", limit: int = 5000, only_errors: bool = False
     ) -> Sequence[RecipientOutcome]:
         """What became of each recipient, in the order of their keys; page with ``after``."""
+
+
+class Dispatches(Protocol):
+    """Runs of message jobs that start, pause, cancel and end together."""
+
+    def open(self, tenant_id: TenantId, new: NewDispatch) -> Dispatch:
+        """A new dispatch, started and being planned."""
+
+    def plan(self, dispatch_id: str, jobs: Sequence[NewJob]) -> int:
+        """Add scheduled jobs to it, also while it runs, and reopen one that is over; how many are new.
+
+        A recipient who has a job in this dispatch gets no second one. Raises Refused for a cancelled
+        dispatch, NotFound for an unknown one.
+        """
+
+    def run(self, dispatch_id: str) -> bool:
+        """All is planned: its jobs may be claimed. False when it is not being planned."""
+
+    def get(self, dispatch_id: str) -> Dispatch | None: ...
+
+    def to_finish(self, *, thorough: bool = False) -> Sequence[Dispatch]:
+        """Running dispatches that may be over: nothing is scheduled, or they were cancelled.
+
+        What else may have ended them (an event, an erasure) shows only with ``thorough``, which looks for
+        jobs in every running dispatch.
+        """
+
+    def put_off_beyond(self, longest: timedelta) -> Sequence[str]:
+        """Running dispatches with a job that is due in more than ``longest``. Looks at each of them."""
+
+    def set_paused(self, dispatch_id: str, paused: bool) -> bool:
+        """False when it is over, cancelled or not started."""
+
+    def cancel(self, dispatch_id: str) -> bool:
+        """Final: sets the flag, in the audit log too. The scheduled jobs are skipped by ``cancel_chunk``.
+
+        What has not been started is over at once. False when it is over already.
+        """
+
+    def cancel_chunk(self, dispatch_id: str, size: int) -> int: ...
+
+    def call_back_chunk(self, dispatch_id: str, longest: timedelta, size: int) -> int:
+        """Scheduled jobs that are due in more than ``longest`` are due now; how many of at most ``size``."""
+
+    def complete(self, dispatch_id: str) -> DispatchResult | None:
+        """running → over when nothing is scheduled or sending.
+
+        In the same transaction the outbox gets an entry under ``<kind>.ended`` with the dispatch's id, its
+        owner's and the result: so its door learns of the end.
+        """
+
+
+class Letters(Protocol):
+    """The letters that jobs are made from."""
+
+    def put(self, tenant_id: TenantId, letter: Letter) -> str:
+        """Keep a letter; its id."""
+
+    def get(self, letter_id: str) -> Letter | None: ...
 
 
 class Canaries(Protocol):
@@ -425,6 +493,8 @@ class EngineStore(Protocol):
 
     ledger: Ledger
     jobs: Jobs
+    dispatches: Dispatches
+    letters: Letters
     canaries: Canaries
     event_route: EventRoute
     outbox: Outbox

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Protocol
 
 from sendonce.domain.engine.letters import Letter
@@ -22,6 +22,9 @@ from sendonce.ports.people import PeopleStore
 
 
 class Mailouts(Protocol):
+    """A mailout owns the dispatch of the same id, of the kind "mailout": pausing, cancelling and finishing
+    it are verbs of ``Dispatches``."""
+
     def create(self, tenant_id: TenantId, new: NewMailout) -> Mailout:
         """A new mailout; for a page that has one already (tests apart), that one."""
 
@@ -34,6 +37,12 @@ class Mailouts(Protocol):
     def all(self, limit: int = 100) -> Sequence[Mailout]: ...
 
     def with_status(self, status: MailoutStatus) -> Sequence[Mailout]: ...
+
+    def being_prepared(self) -> Sequence[Mailout]:
+        """Started mailouts that are still to be read or planned."""
+
+    def running(self) -> int:
+        """How many share the workers now."""
 
     def make_ready(self, mailout_id: str) -> bool:
         """draft → ready; False when it is no draft."""
@@ -116,19 +125,6 @@ class Mailouts(Protocol):
 
     def plan_chunk(self, mailout_id: str, planner: str, size: int) -> PlanProgress | None:
         """Plan the next ``size`` active subscribers; None while another planner holds the lease."""
-
-    def set_paused(self, mailout_id: str, paused: bool) -> bool: ...
-
-    def cancel(self, mailout_id: str) -> bool:
-        """Final: sets the flag. The scheduled jobs are skipped by ``cancel_chunk``."""
-
-    def cancel_chunk(self, mailout_id: str, size: int) -> int: ...
-
-    def call_back_chunk(self, mailout_id: str, longest: timedelta, size: int) -> int:
-        """Scheduled jobs that are due in more than ``longest`` are due now; how many of at most ``size``."""
-
-    def complete(self, mailout_id: str) -> MailoutStatus | None:
-        """sending → sent or failed when nothing is scheduled or sending; puts the report into the outbox."""
 
     def with_stale_report(self, source: str, limit: int) -> Sequence[tuple[Mailout, str | None]]:
         """Mailouts of a source that changed lately, with what was last reported of them."""

@@ -73,7 +73,7 @@ def make_worker(
     def engage_steward(planner: str, pause: Callable[[], bool]) -> Steward:
         check = ProviderCheck(settings, PATIENTLY)
         starter = DueStarter(store, lambda: letters, check)
-        return Steward(store, planner, pause, starter.run, options.retry.ceiling)
+        return Steward(store, planner, pause, starter.run)
 
     return Worker(
         store=store,
@@ -85,7 +85,6 @@ def make_worker(
         meter=meter,
         chores=make_chores(settings, store),
         puller=make_event_puller(settings, store, meter),
-        letter_of=store.mailouts.letter,
         engage_steward=engage_steward,
         clocks=clocks,
     )

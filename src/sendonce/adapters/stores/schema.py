@@ -20,6 +20,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    SmallInteger,
     Table,
     Text,
     UniqueConstraint,
@@ -29,7 +30,7 @@ from sqlalchemy.dialects.postgresql import JSONB, UUID
 from sqlalchemy.types import TypeDecorator
 
 # The newest migration. Compared with the database at every start, without importing Alembic.
-HEAD = "0002"
+HEAD = "0003"
 
 metadata = MetaData()
 
@@ -95,6 +96,11 @@ def _moment(name: str, **kwargs: Any) -> Column[datetime]:
     return Column(name, Moment, **kwargs)
 
 
+def _where(condition: str) -> dict[str, Any]:
+    """The rows that an index holds."""
+    return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
+
+
 def _flag(name: str) -> Column[bool]:
     return Column(name, Boolean, nullable=False, server_default=text("false"))
 
@@ -124,6 +130,8 @@ tenants = Table(
     metadata,
     Column("id", Text, primary_key=True),
     Column("name", Text, nullable=False),
+    # The order of fair share between tenants: see domain/engine/dispatches.
+    Column("served", Float, nullable=False, server_default=text("0")),
     _moment("created_at", nullable=False),
 )
 
@@ -166,6 +174,48 @@ letters = Table(
     _moment("created_at", nullable=False),
 )
 
+# A run of message jobs that start, pause, cancel and end together. A mailout's has the mailout's own id.
+dispatches = Table(
+    "dispatches",
+    metadata,
+    _id(),
+    _tenant(),
+    Column("kind", Text, nullable=False),
+    Column("owner_id", Text, nullable=False),
+    Column("letter_id", Identifier, ForeignKey("letters.id")),
+    Column("sender_id", Text),
+    Column("phase", Text, nullable=False),
+    Column("result", Text),
+    _flag("paused"),
+    _flag("cancelled"),
+    Column("reason", Text),
+    _flag("is_test"),
+    Column("weight", Integer, nullable=False, server_default=text("1")),
+    # No job is due before it; null where nothing is scheduled. Too early is harmless: a claim puts it right.
+    _moment("due_from"),
+    # Jobs are due, so it is claimed from in the order of "served": see domain/engine/dispatches.
+    _flag("awake"),
+    Column("served", Float, nullable=False, server_default=text("0")),
+    # Planning touches nothing outside, so the planner's lease may expire by age.
+    Column("planner", Text),
+    _moment("planner_until"),
+    _moment("created_at", nullable=False),
+    _moment("updated_at", nullable=False),
+    _moment("started_at"),
+    _moment("ended_at"),
+    CheckConstraint("phase IN ('preparing', 'planning', 'running', 'over')", name="dispatches_phase"),
+    CheckConstraint("result IN ('sent', 'failed')", name="dispatches_result"),
+    CheckConstraint("weight > 0", name="dispatches_weight"),
+    Index("dispatches_open", "phase", "id", **_where("phase <> 'over'")),
+    Index("dispatches_in_turn", "tenant_id", "awake", "served", "id", **_where("phase = 'running'")),
+    Index(
+        "dispatches_asleep",
+        "due_from",
+        **_where("phase = 'running' AND NOT awake AND NOT paused AND NOT cancelled"),
+    ),
+    Index("dispatches_to_finish", "id", **_where("phase = 'running' AND (due_from IS NULL OR cancelled)")),
+)
+
 mailouts = Table(
     "mailouts",
     metadata,
@@ -179,21 +229,15 @@ mailouts = Table(
     Column("audience", Document),
     Column("warnings", Document, nullable=False),
     Column("reported", Text),
+    # Until it is started. From then on its dispatch tells.
     Column("status", Text, nullable=False),
-    Column("phase", Text),
     Column("reason", Text),
-    _flag("paused"),
-    _flag("cancelled"),
     _flag("forced"),
-    # The last address planned; the planner's lease may expire by age, for planning touches nothing outside.
+    # The last address planned.
     Column("plan_cursor", Text, nullable=False, server_default=""),
-    Column("planner", Text),
-    _moment("planner_until"),
     Column("key_version", Integer, nullable=False, server_default=text("1")),
     _moment("created_at", nullable=False),
     _moment("updated_at", nullable=False),
-    _moment("started_at"),
-    _moment("sent_at"),
     # Told to start at send_at: only then does the clock start it.
     _moment("send_at"),
     _flag("scheduled"),
@@ -203,15 +247,8 @@ mailouts = Table(
     # The last that its page asked for: what comes a second time, or late, starts nothing.
     Column("page_event", Text),
     _moment("page_event_at"),
-    CheckConstraint("status IN ('draft', 'ready', 'sending', 'sent', 'failed')", name="mailouts_status"),
-    CheckConstraint("phase IN ('fetching', 'planning', 'running', 'over')", name="mailouts_phase"),
-    Index("mailouts_open", "status", "id"),
-    Index(
-        "mailouts_scheduled",
-        "send_at",
-        sqlite_where=text("scheduled"),
-        postgresql_where=text("scheduled"),
-    ),
+    CheckConstraint("status IN ('draft', 'ready')", name="mailouts_status"),
+    Index("mailouts_scheduled", "send_at", **_where("scheduled")),
     # One mailout a page: a button pressed twice finds the first. Tests may be many.
     Index(
         "mailouts_once_a_page",
@@ -219,8 +256,7 @@ mailouts = Table(
         "source",
         "source_id",
         unique=True,
-        sqlite_where=text("source_id IS NOT NULL AND NOT is_test"),
-        postgresql_where=text("source_id IS NOT NULL AND NOT is_test"),
+        **_where("source_id IS NOT NULL AND NOT is_test"),
     ),
 )
 
@@ -238,7 +274,7 @@ message_jobs = Table(
     metadata,
     _id(),
     _tenant(),
-    Column("mailout_id", Identifier, ForeignKey("mailouts.id"), nullable=False),
+    Column("dispatch_id", Identifier, ForeignKey("dispatches.id"), nullable=False),
     Column("recipient", Text, nullable=False),
     Column("recipient_key", Text, nullable=False),
     Column("suppression_key", Text, nullable=False),
@@ -265,23 +301,30 @@ message_jobs = Table(
     _moment("complained_at"),
     _moment("rejected_at"),
     _moment("duplicate_at"),
-    # The rule that gives the product its name: one row for a recipient of a mailout, ever.
-    UniqueConstraint("mailout_id", "recipient_key", name="message_jobs_once"),
+    # Its own where it has one, else the dispatch's. No foreign key: a letter is removed without a look at
+    # every job there ever was.
+    Column("letter_id", Identifier),
+    Column("sender_id", Text),
+    Column("thread", Document),
+    Column("priority", SmallInteger, nullable=False, server_default=text("0")),
+    # The rule that gives the product its name: one row for a recipient of a dispatch, ever.
+    UniqueConstraint("dispatch_id", "recipient_key", name="message_jobs_once"),
     CheckConstraint(
         "state IN ('scheduled', 'sending', 'sent', 'failed', 'skipped', 'dead', 'in_doubt')",
         name="message_jobs_state",
     ),
     Index(
         "message_jobs_scheduled",
-        "mailout_id",
+        "dispatch_id",
         "due_at",
+        "priority",
         "id",
         sqlite_where=text("state = 'scheduled'"),
         postgresql_where=text("state = 'scheduled'"),
     ),
     Index(
         "message_jobs_sending",
-        "mailout_id",
+        "dispatch_id",
         "worker_id",
         sqlite_where=text("state = 'sending'"),
         postgresql_where=text("state = 'sending'"),

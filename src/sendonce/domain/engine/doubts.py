@@ -34,7 +34,7 @@ class Doubt:
 
     job_id: str
     attempt: int
-    mailout_id: str
+    dispatch_id: str
     transport: str | None
     route: str | None
     claimed_at: datetime | None

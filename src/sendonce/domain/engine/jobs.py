@@ -123,15 +123,20 @@ def weigh_evidence(state: JobState, current: int, accepted: int | None, attempt:
 
 # A frozen dataclass takes twice the time to make, and there is one of each a letter.
 class ClaimedJob(NamedTuple):
-    """What a worker gets to send. ``claimed_at`` is the store's clock."""
+    """What a worker gets to send. ``claimed_at`` is the store's clock.
+
+    ``letter_id`` is the job's own letter or else its dispatch's, ``thread`` a ``Thread`` as it is stored.
+    """
 
     id: str
-    mailout_id: str
+    dispatch_id: str
+    letter_id: str | None
     attempt: int
     tries: int
     recipient: str
     fields: dict[str, str]
     claimed_at: datetime
+    thread: dict[str, Any] | None = None
 
 
 class Settlement(NamedTuple):
@@ -196,7 +201,7 @@ class Job:
 
     id: str
     tenant_id: TenantId
-    mailout_id: str
+    dispatch_id: str
     recipient: str
     state: JobState
     attempt: int
@@ -217,6 +222,7 @@ class Job:
     complained_at: datetime | None = None
     rejected_at: datetime | None = None
     duplicate_at: datetime | None = None
+    letter_id: str | None = None
     fields: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -226,7 +232,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """The balanced counts of a mailout. The last four are marks on jobs, not states."""
+    """The balanced counts of a dispatch. The last four are marks on jobs, not states."""
 
     planned: int = 0
     scheduled: int = 0

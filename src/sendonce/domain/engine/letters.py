@@ -35,12 +35,12 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class MessageSettings:
-    """What a mailout's messages have in common and no letter says.
+    """What the messages of a dispatch have in common and no letter says.
 
     ``footer_address`` is the sender's postal address, which anti-spam laws want in every letter.
     ``base_url`` is where recipients reach us: the unsubscribe link begins with it.
     ``language`` is that of the footer, "ru" or "en"; None takes it from the subject.
-    ``feedback_id`` adds the header by which Gmail counts complaints of a mailout.
+    ``feedback_id`` adds the header by which Gmail counts complaints of a dispatch.
     ``view_links`` adds a link to a page that shows the letter.
     """
 

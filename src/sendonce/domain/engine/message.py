@@ -23,6 +23,7 @@ from enum import IntEnum
 from functools import lru_cache, partial
 from hashlib import sha256
 from html import escape
+from typing import Any
 
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.letters import Footer, Letter, MessageSettings, language_of, unsubscribe_prefix
@@ -52,6 +53,9 @@ _ATEXT = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _ATOMS = re.compile(rf"{_ATEXT}(?: {_ATEXT})*")
 _MESSAGE_ID_DOMAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 
+# No dot begins a line of a header that is folded between ids: each begins with its bracket.
+_MESSAGE_ID = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,200}@[A-Za-z0-9.\[\]:-]{1,200}")
+
 _MARKUP = re.compile("[&<>\"']")
 _BODY_START = re.compile(r"<body\b[^>]*>", re.IGNORECASE)
 _BODY_END = re.compile(r"</body\s*>", re.IGNORECASE)
@@ -66,6 +70,7 @@ class _Gap(IntEnum):
     JOB = 3
     TOKEN = 4
     VIEW_TOKEN = 5
+    THREAD = 6
 
 
 _Part = str | Variable | _Gap
@@ -93,9 +98,17 @@ class CompiledLetter:
         variables = (*self.subject.parts, *(variable for _, variable, _ in self.fields))
         return Template(variables).missing(fields)
 
-    def build(self, job_id: str, recipient: str, fields: Mapping[str, str], date: datetime) -> bytes:
+    def build(
+        self,
+        job_id: str,
+        recipient: str,
+        fields: Mapping[str, str],
+        date: datetime,
+        thread: Mapping[str, Any] | None = None,
+    ) -> bytes:
         """The whole message with CRLF line ends. The same arguments give the same bytes.
 
+        ``thread`` is a ``Thread`` as it is stored: the letter answers an earlier one.
         Raises BadInput for an unresolved variable or a value that cannot be sent.
         """
         if date.tzinfo is None:
@@ -109,6 +122,7 @@ class CompiledLetter:
             job_id.encode("ascii"),
             token,
             sign_token(job_id, self.secret, VIEW).encode("ascii") if self.view_links else b"",
+            _thread(thread) if thread else b"",
         )
         pieces = list(self.pieces)
         for position, gap in self.gaps:
@@ -124,13 +138,13 @@ class CompiledLetter:
         return b"".join(pieces)
 
 
-def compile_letter(letter: Letter, settings: MessageSettings, mailout_id: str) -> CompiledLetter:
-    """Encode all that the messages of a mailout share. Raises BadInput for what no copy could hold."""
+def compile_letter(letter: Letter, settings: MessageSettings, dispatch_id: str) -> CompiledLetter:
+    """Encode all that the messages of a dispatch share. Raises BadInput for what no copy could hold."""
     subject = _checked_subject(letter)
     footer = _footer(letter, settings)
-    boundary = "=_" + sha256(mailout_id.encode()).hexdigest()[:24]
+    boundary = "=_" + sha256(dispatch_id.encode()).hexdigest()[:24]
     assembly = _Assembly()
-    assembly.headers(_headers(letter, settings, mailout_id))
+    assembly.headers(_headers(letter, settings, dispatch_id))
     if letter.text_only:
         assembly.body_part("plain", _text_parts(letter, footer), _text_value)
         return assembly.finish(subject, settings)
@@ -147,14 +161,14 @@ def compile_letter(letter: Letter, settings: MessageSettings, mailout_id: str) -
 # --- the parts of a message, in their order -----------------------------------------------------
 
 
-def _headers(letter: Letter, settings: MessageSettings, mailout_id: str) -> list[_Part]:
+def _headers(letter: Letter, settings: MessageSettings, dispatch_id: str) -> list[_Part]:
     if not _MESSAGE_ID_DOMAIN.fullmatch(settings.message_id_domain):
         raise BadInput(f"message_id_domain: {settings.message_id_domain!r} is not a host name.")
     name = letter.from_name or settings.from_name
     sender = _mailbox(settings.from_address, name, "from_address", "from_name").decode("ascii")
     parts: list[_Part] = [f"From: {sender}\r\nTo: ", _Gap.TO]
     parts += ["\r\nSubject: ", _Gap.SUBJECT, "\r\nDate: ", _Gap.DATE]
-    parts += ["\r\nMessage-ID: <", _Gap.JOB, f"@{settings.message_id_domain.lower()}>\r\n"]
+    parts += ["\r\nMessage-ID: <", _Gap.JOB, f"@{settings.message_id_domain.lower()}>\r\n", _Gap.THREAD]
     reply_to = letter.reply_to or settings.reply_to
     if reply_to:
         parts.append(f"Reply-To: {_mailbox(reply_to, None, 'reply_to').decode('ascii')}\r\n")
@@ -162,9 +176,24 @@ def _headers(letter: Letter, settings: MessageSettings, mailout_id: str) -> list
     parts += [f"List-Unsubscribe: <{unsubscribe_prefix(settings.base_url)}", _Gap.TOKEN, ">\r\n"]
     parts += ["List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n", f"List-Id: <{_list_id(settings)}>\r\n"]
     if settings.feedback_id:
-        parts += [f"Feedback-ID: {_feedback_id(settings, mailout_id)}\r\n"]
+        parts += [f"Feedback-ID: {_feedback_id(settings, dispatch_id)}\r\n"]
     parts += ["X-Sendonce-Job: ", _Gap.JOB, "\r\nMIME-Version: 1.0\r\n"]
     return parts
+
+
+def _thread(thread: Mapping[str, Any]) -> bytes:
+    """RFC 5322: the message that is answered, and the whole line of those before it."""
+    answered = _message_id(thread["in_reply_to"])
+    line = [_message_id(each) for each in thread.get("references", ())] or [answered]
+    references = "\r\n ".join(line if answered in line else [*line, answered])
+    return f"In-Reply-To: {answered}\r\nReferences: {references}\r\n".encode("ascii")
+
+
+def _message_id(text: str) -> str:
+    bare = text.strip().removeprefix("<").removesuffix(">")
+    if not _MESSAGE_ID.fullmatch(bare):
+        raise BadInput(f"thread: {text!r} is not a Message-ID such as <id@example.com>.")
+    return f"<{bare}>"
 
 
 def _list_id(settings: MessageSettings) -> str:
@@ -174,11 +203,11 @@ def _list_id(settings: MessageSettings) -> str:
     return f"{label}.{domain.lower()}"
 
 
-def _feedback_id(settings: MessageSettings, mailout_id: str) -> str:
-    """Gmail's feedback loop: the mailout, the list, the kind, and a sender id of 5 to 15 characters."""
-    mailout = sha256(mailout_id.encode()).hexdigest()[:12]
+def _feedback_id(settings: MessageSettings, dispatch_id: str) -> str:
+    """Gmail's feedback loop: the dispatch, the list, the kind, and a sender id of 5 to 15 characters."""
+    dispatch = sha256(dispatch_id.encode()).hexdigest()[:12]
     sender = sha256(settings.message_id_domain.lower().encode()).hexdigest()[:12]
-    return f"{mailout}:{_list_id(settings)[:60]}:mailout:{sender}"
+    return f"{dispatch}:{_list_id(settings)[:60]}:mailout:{sender}"
 
 
 def _footer(letter: Letter, settings: MessageSettings) -> Footer:

@@ -25,7 +25,7 @@ class Parcel:
     taken: float
     tries: int = 0
     dotless: bool = False
-    mailout_id: str = ""
+    dispatch_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What became of each recipient of a mailout, for reports."""
+"""What became of each recipient of a dispatch, for reports."""
 
 from __future__ import annotations
 

@@ -115,10 +115,10 @@ def same_words(reason: str) -> str:
     return " ".join(_NUMBERED.sub("#", _ADDRESS.sub("@", reason[:500].lower())).split())
 
 
-def reason_of_run(refused: Refused, mailout_id: str) -> str:
+def reason_of_run(refused: Refused, dispatch_id: str) -> str:
     """Why a run of refusals holds the sender, and how its failed letters get another life."""
     return (
         f"{RUN_THAT_HOLDS} letters in a row were refused with the same words: {refused.reason} "
         "They are failed; after the cause is mended, give them another life: "
-        f"sendonce jobs retry --failed --mailout {mailout_id} --code {refused.code}"
+        f"sendonce jobs retry --failed --mailout {dispatch_id} --code {refused.code}"
     )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
+from sendonce.domain.engine.dispatches import Dispatch, DispatchPhase
 from sendonce.domain.engine.letters import Letter
 from sendonce.domain.engine.tenants import TenantId
 
-RESTORED = "the database was restored or copied"
-"""Why a mailout is paused that may have been sent from another copy of the database."""
+KIND = "mailout"
+"""The kind of a mailout's dispatch. Both have the same id."""
 
 
 class MailoutStatus(StrEnum):
@@ -65,26 +66,43 @@ class Mailout:
     source: str
     source_id: str | None
     status: MailoutStatus
-    phase: Phase | None
-    paused: bool
-    cancelled: bool
     is_test: bool
     audience: tuple[str, ...] | None
     warnings: tuple[str, ...]
     reason: str | None
     created_at: datetime
-    started_at: datetime | None
-    sent_at: datetime | None
+    phase: Phase | None = None
+    paused: bool = False
+    cancelled: bool = False
+    started_at: datetime | None = None
+    sent_at: datetime | None = None
     send_at: datetime | None = None
     scheduled: bool = False
     except_of: tuple[str, ...] = ()
     page_event: PageEvent | None = None
     forced: bool = False
 
-    def because(self, reason: str | None) -> str | None:
-        """The reason to show from now on. That it may have been sent from another copy of the database is
-        not forgotten: only a person can say that it was not."""
-        return RESTORED if self.paused and self.reason == RESTORED else reason
+    def seen_through(self, dispatch: Dispatch) -> Mailout:
+        """Its own row says what it is; how far it is, its dispatch says."""
+        status, phase = self.status, None
+        started = dispatch.started_at is not None
+        if dispatch.phase == DispatchPhase.OVER:
+            status, phase = MailoutStatus(dispatch.result or MailoutStatus.FAILED), Phase.OVER
+        elif started:
+            fetching = dispatch.phase == DispatchPhase.PREPARING
+            status, phase = MailoutStatus.SENDING, Phase.FETCHING if fetching else Phase(dispatch.phase)
+        return replace(
+            self,
+            status=status,
+            phase=phase,
+            paused=dispatch.paused,
+            cancelled=dispatch.cancelled,
+            # Why it was stopped outweighs why it was not started.
+            reason=dispatch.reason or self.reason,
+            started_at=dispatch.started_at,
+            sent_at=dispatch.ended_at if started else None,
+            scheduled=self.scheduled and not dispatch.cancelled,
+        )
 
     def is_still(self, checked: Mailout | None) -> bool:
         """Whether its letter and its time are those that were checked."""

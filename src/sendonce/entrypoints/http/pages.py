@@ -8,7 +8,7 @@ from hashlib import sha256
 from html import escape
 
 from sendonce.domain.people.suppressions import SuppressionReason
-from sendonce.flows.mailouts.unsubscribe import Recipient
+from sendonce.flows.people.unsubscribe import Recipient
 
 _STYLE = """
 :root{color-scheme:light dark}

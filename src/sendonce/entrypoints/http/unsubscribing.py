@@ -17,7 +17,7 @@ from sendonce.entrypoints.http.bodies import read_body
 from sendonce.entrypoints.http.links import LinkReader
 from sendonce.entrypoints.http.service import Service
 from sendonce.errors import Unavailable
-from sendonce.flows.mailouts.unsubscribe import Recipient, look_up, undo_unsubscribe, unsubscribe
+from sendonce.flows.people.unsubscribe import Recipient, look_up, undo_unsubscribe, unsubscribe
 from sendonce.ports.store import Store
 
 log = logging.getLogger(__name__)
@@ -69,21 +69,20 @@ class UnsubscribeEndpoints:
 
     def _visited(self, flow: _Flow, job_id: str) -> tuple[Recipient, str] | None:
         recipient = flow(self._service.store, job_id)
-        return None if recipient is None else (recipient, self._sender_of(recipient.mailout_id))
+        return None if recipient is None else (recipient, self._sender_of(recipient.letter_id))
 
-    def _sender_of(self, mailout_id: str) -> str:
+    def _sender_of(self, letter_id: str | None) -> str:
         """Whose letters they are, as the reader knows them. A letter that was sent does not change."""
         settings = self._service.settings
-        if settings.list_name:
-            return settings.list_name
-        if mailout_id not in self._senders:
+        usual = settings.list_name or settings.sender_name or settings.sender.rpartition("@")[2]
+        if settings.list_name or letter_id is None:
+            return usual
+        if letter_id not in self._senders:
             if len(self._senders) >= _MOST_SENDERS:
                 self._senders.clear()
-            letter = self._service.store.mailouts.letter(mailout_id)
-            self._senders[mailout_id] = (
-                letter.from_name or settings.sender_name or settings.sender.rpartition("@")[2]
-            )
-        return self._senders[mailout_id]
+            letter = self._service.store.letters.get(letter_id)
+            self._senders[letter_id] = (letter.from_name if letter else None) or usual
+        return self._senders[letter_id]
 
     def _language(self, request: Request) -> str:
         """The owner's, else the one that the reader's first page had, else what the browser likes."""

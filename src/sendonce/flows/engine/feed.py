@@ -14,12 +14,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple
 
+from sendonce.domain.engine.dispatches import LETTER_GONE
 from sendonce.domain.engine.failpoints import failpoint
 from sendonce.domain.engine.jobs import ClaimedJob
 from sendonce.domain.engine.outcomes import Deferred, Outcome, Refused
 from sendonce.domain.engine.pacing import Pacer, ProviderRest, Unpaced
 from sendonce.domain.engine.parcels import Parcel
-from sendonce.errors import BadInput, Unavailable
+from sendonce.errors import BadInput, NotFound, Unavailable
 from sendonce.flows.engine.hold_sender import Holding
 from sendonce.flows.engine.keep_time import boot_time
 from sendonce.flows.engine.settlements import RELEASED, Settlements
@@ -31,6 +32,7 @@ STALE_AFTER = 1.0
 """The one-second promise: an older claim does not go out."""
 JOURNAL_REST = 5.0
 LEASE_LOST_REST = 2.0
+LETTER_REST = 600.0
 UNJOURNALED = Deferred("no_journal", "the wire journal cannot be written", JOURNAL_REST, throttle=True)
 
 
@@ -170,7 +172,7 @@ class ParcelFeed:
         return LEASE_LOST_REST if boot_time() > self.permits_until else self._pacer.wait(now)
 
     def _parcel(self, claimed: Claimed) -> Parcel | None:
-        """The job made ready; None if its claim is too old or its fields are not fit for a letter."""
+        """The job made ready; None if its claim is too old, or no letter can be made of it."""
         job, taken = claimed
         if boot_time() - taken > STALE_AFTER:
             self._give_back(job)
@@ -179,6 +181,10 @@ class ParcelFeed:
             return self._build(job, taken)
         except BadInput as exc:
             self._record(job.id, job.attempt, job.tries, Refused("content", str(exc)))
+            return None
+        except NotFound as exc:  # it waits until the letter is back; the doctor names it
+            held = Deferred(LETTER_GONE, str(exc), LETTER_REST, throttle=True)
+            self._record(job.id, job.attempt, job.tries, held)
             return None
 
     # -- the connections' side: the wire -------------------------------------------------------

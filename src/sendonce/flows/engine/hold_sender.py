@@ -70,7 +70,7 @@ class Holding:
             return self._refuse_sender(outcome, tries=1)
         if self._run.observe(outcome):
             assert isinstance(outcome, Refused)
-            reason = reason_of_run(outcome, parcel.mailout_id)
+            reason = reason_of_run(outcome, parcel.dispatch_id)
             self._order(HoldOrder(outcome.code, reason, hold_seconds(1, None)))
         return outcome
 

@@ -15,14 +15,14 @@ MOST_AT_ONCE = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """Of which jobs it is said: those named, and those of a mailout, of a worker's crash, or of both.
+    """Of which jobs it is said: those named, and those of a dispatch, of a worker's crash, or of both.
 
     ``sent`` is what the operator knows of them, and ``note`` is how.
     """
 
     sent: bool
     jobs: Sequence[str] = ()
-    mailout_id: str | None = None
+    dispatch_id: str | None = None
     worker_id: str | None = None
     note: str = ""
 
@@ -38,10 +38,10 @@ class Resolution:
 def resolve_by_word(store: EngineStore, word: Word, actor: str) -> Resolution:
     """It is written to the audit log. Raises BadInput where nothing is chosen."""
     chosen = [job.id for job in find_jobs(store, word.jobs)]
-    if word.mailout_id or word.worker_id:
+    if word.dispatch_id or word.worker_id:
         found = store.jobs.list(
             states=[JobState.IN_DOUBT],
-            mailout_id=word.mailout_id,
+            dispatch_id=word.dispatch_id,
             worker_id=word.worker_id,
             limit=MOST_AT_ONCE,
         )

@@ -63,18 +63,18 @@ class Scales:
 
 
 def weigh_doubts(
-    store: EngineStore, quiet: timedelta, *, mailout_id: str | None = None, limit: int
+    store: EngineStore, quiet: timedelta, *, dispatch_id: str | None = None, limit: int
 ) -> list[tuple[Doubt, Weighed]]:
     """For people: the first doubts, and what each of them waits for."""
     scales = Scales(store.ledger, store.event_route.listening(), quiet)
-    return [(doubt, scales.weigh(doubt)) for doubt in store.ledger.doubts(limit, mailout_id=mailout_id)]
+    return [(doubt, scales.weigh(doubt)) for doubt in store.ledger.doubts(limit, dispatch_id=dispatch_id)]
 
 
 def summarise_doubts(
-    store: EngineStore, quiet: timedelta, mailout_id: str, limit: int = 1000
+    store: EngineStore, quiet: timedelta, dispatch_id: str, limit: int = 1000
 ) -> list[tuple[Weighed, int]]:
-    """What the doubts of a mailout wait for, and how many for each."""
-    found = weigh_doubts(store, quiet, mailout_id=mailout_id, limit=limit)
+    """What the doubts of a dispatch wait for, and how many for each."""
+    found = weigh_doubts(store, quiet, dispatch_id=dispatch_id, limit=limit)
     return Counter(weighed for _, weighed in found).most_common()
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
-from sendonce.domain.engine.letters import Letter, MessageSettings
+from sendonce.domain.engine.letters import MessageSettings
 from sendonce.domain.engine.outcomes import Accepted, Outcome
 from sendonce.domain.engine.retries import RetryPolicy
 from sendonce.domain.engine.senders import SenderHold
@@ -26,6 +26,7 @@ from sendonce.flows.engine.check_ledger import check_ledger
 from sendonce.flows.engine.daemon_threads import to_daemon_thread
 from sendonce.flows.engine.duties import Chore, Duty, attend_to
 from sendonce.flows.engine.enlist import Enlistment, OwnJournal, StateKeeper
+from sendonce.flows.engine.finish_dispatches import Finisher
 from sendonce.flows.engine.hold_sender import Holding
 from sendonce.flows.engine.keep_rate import RateKeeper
 from sendonce.flows.engine.keep_time import SeenClocks, TimeKeeper
@@ -93,14 +94,12 @@ class Worker:
         message_settings: MessageSettings,
         options: WorkOptions,
         meter: Meter,
-        letter_of: Callable[[str], Letter],
         engage_steward: Callable[[str, Callable[[], bool]], Steward],
         chores: Sequence[Chore] = (),
         puller: Puller | None = None,
         clocks: SeenClocks | None = None,
     ) -> None:
         self._store = store
-        self._letter_of = letter_of
         self._chores = chores
         self._puller = puller
         self._transport = transport
@@ -120,7 +119,8 @@ class Worker:
             transport=transport,
         )
         self._leaving = threading.Event()
-        self._steward = engage_steward(self.id, lambda: self._leaving.wait(0.005))
+        self._steward = engage_steward(self.id, self._pause)
+        self._finisher = Finisher(store, self._pause, options.retry.ceiling)
         self._roll_call = RollCall(store)
         self._enlistment = Enlistment(self.id, options.name, transport.name, options.route, store, state)
         self._planning = True
@@ -179,7 +179,7 @@ class Worker:
             ledger=self._store.ledger,
             claims=OwnClaims(self.id, journal.count.adoption),
             journal=journal,
-            letters=ParcelBuilder(self._letter_of, self._messages),
+            letters=ParcelBuilder(self._store.letters, self._messages),
             transport=self._transport,
             pacer=self._rates.pacer,
             gate=_Gate(self._rates, self._clock),
@@ -226,12 +226,17 @@ class Worker:
                     return
             await asyncio.sleep(0.1)
 
+    def _pause(self) -> bool:
+        """Between two chunks of a long duty; whether this process is about to end."""
+        return self._leaving.wait(0.005)
+
     async def _plan(self) -> None:
         resting = self._sender is not None and self._sender.books.idle.is_set()
         settled = self._sender.books.settled if self._sender is not None and resting else None
         if not await to_daemon_thread(self._clock.may_start):
             return
         self._planning = await to_daemon_thread(self._steward.run)
+        await to_daemon_thread(self._finisher.run)
         self._house_kept_at = settled
 
     async def _renew_rate(self) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sendonce.domain.mailouts.mailouts import RESTORED, Mailout
+from sendonce.domain.engine.dispatches import RESTORED
+from sendonce.domain.mailouts.mailouts import Mailout
 from sendonce.ports.mailouts import MailoutStore
 
 

@@ -11,7 +11,7 @@ CHUNK = 5_000
 
 def cancel_mailout(store: MailoutStore, mailout: Mailout) -> None:
     """Raises Refused for a mailout that is over. If this process dies on the way, a worker goes on."""
-    require_change(store, mailout, store.mailouts.cancel(mailout.id), "it cannot be cancelled")
-    while store.mailouts.cancel_chunk(mailout.id, CHUNK):
+    require_change(store, mailout, store.dispatches.cancel(mailout.id), "it cannot be cancelled")
+    while store.dispatches.cancel_chunk(mailout.id, CHUNK):
         pass
-    store.mailouts.complete(mailout.id)
+    store.dispatches.complete(mailout.id)

@@ -21,7 +21,7 @@ def erase_person(store: MailoutStore, reports: Reports, address: Address, actor:
 
 def _rewrite_reports(store: MailoutStore, reports: Reports, address: Address) -> int:
     """Raises Unavailable with the files that it could not write."""
-    mailouts = {letter.job.mailout_id for letter in store.people.file_of(address).letters}
+    mailouts = {letter.job.dispatch_id for letter in store.people.file_of(address).letters}
     written, left = 0, []
     for mailout_id in sorted(mailouts):
         try:

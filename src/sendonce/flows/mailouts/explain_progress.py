@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sendonce.domain.engine.jobs import Books
-from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus, Phase
+from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus
 from sendonce.domain.mailouts.progress import Progress, Sight, explain
 from sendonce.ports.mailouts import MailoutStore
 
@@ -22,12 +22,6 @@ def explain_progress(store: MailoutStore, mailout: Mailout, books: Books, sender
         hold=store.sender_holds.get(sender_key) if sending else None,
         workers=store.workers.open(),
         next_due=store.jobs.next_due(mailout.id) if sending else None,
-        sharing=_running(store) if sending else 0,
+        sharing=store.mailouts.running() if sending else 0,
     )
     return explain(seen)
-
-
-def _running(store: MailoutStore) -> int:
-    """How many mailouts share the workers now."""
-    sending = store.mailouts.with_status(MailoutStatus.SENDING)
-    return sum(each.phase == Phase.RUNNING and not (each.paused or each.cancelled) for each in sending)

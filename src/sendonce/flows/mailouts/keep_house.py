@@ -21,6 +21,7 @@ from sendonce.flows.engine.check_ledger import check_ledger
 from sendonce.flows.engine.daemon_threads import to_daemon_thread
 from sendonce.flows.engine.duties import Chore, Duty, attend_to
 from sendonce.flows.engine.enlist import StateKeeper
+from sendonce.flows.engine.finish_dispatches import Finisher
 from sendonce.flows.engine.keep_time import TimeKeeper
 from sendonce.flows.engine.miss_workers import RollCall
 from sendonce.flows.mailouts.steward import Steward
@@ -62,10 +63,10 @@ class Housekeeper:
         self._steward = Steward(
             store,
             planner=f"scheduler-{uuid.uuid4()}",
-            pause=lambda: self._leaving.wait(0.005),
+            pause=self._pause,
             start_due=start_due,
-            longest_retry=rules.longest_retry,
         )
+        self._finisher = Finisher(store, self._pause, rules.longest_retry)
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Until ``stopping`` is set. Raises LedgerRolledBack for a database that nothing may be sent from."""
@@ -92,3 +93,7 @@ class Housekeeper:
     def _plan(self) -> None:
         if self._clock.may_start():
             self._steward.run()
+            self._finisher.run()
+
+    def _pause(self) -> bool:
+        return self._leaving.wait(0.005)

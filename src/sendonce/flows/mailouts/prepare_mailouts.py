@@ -42,8 +42,8 @@ class Preparer:
 
     def run(self) -> None:
         """Tests come first: while a page waits to be put back to draft, it goes to nobody else."""
-        sending = self.store.mailouts.with_status(MailoutStatus.SENDING)
-        fetching = [mailout for mailout in sending if mailout.phase == Phase.FETCHING]
+        early = self.store.mailouts.being_prepared()
+        fetching = [mailout for mailout in early if mailout.phase == Phase.FETCHING]
         tests = [mailout for mailout in fetching if mailout.is_test]
         under_test = {test.source_id for test in tests if not self._prepare(test)}
         for mailout in fetching:

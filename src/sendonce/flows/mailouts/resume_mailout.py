@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sendonce.domain.mailouts.mailouts import RESTORED, Mailout
+from sendonce.domain.engine.dispatches import RESTORED
+from sendonce.domain.mailouts.mailouts import Mailout
 from sendonce.errors import Refused
 from sendonce.flows.mailouts.require_change import require_change
 from sendonce.ports.mailouts import MailoutStore
@@ -16,4 +17,4 @@ def resume_mailout(store: MailoutStore, mailout: Mailout, *, not_sent_elsewhere:
             f"Mailout {mailout.id} may have been sent from another copy of this database: whoever got it "
             "would get it again. If you know that it was not sent, add --not-sent-elsewhere."
         )
-    require_change(store, mailout, store.mailouts.set_paused(mailout.id, False), "it cannot be resumed")
+    require_change(store, mailout, store.dispatches.set_paused(mailout.id, False), "it cannot be resumed")

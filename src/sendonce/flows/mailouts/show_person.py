@@ -55,7 +55,7 @@ def show_person(store: MailoutStore, address: Address) -> PersonReport:
 def _explained(store: MailoutStore, file: PersonFile, recent: Iterable[Mailout]) -> Iterator[Explained]:
     letters: dict[str, list[LetterTo]] = {}
     for letter in file.letters:
-        letters.setdefault(letter.job.mailout_id, []).append(letter)
+        letters.setdefault(letter.job.dispatch_id, []).append(letter)
     for mailout in recent:
         found = letters.pop(mailout.id, [])
         for letter in found:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sendonce.domain.mailouts.web_letters import web_letter
 from sendonce.domain.people.privacy import is_erased
-from sendonce.errors import NotFound
 from sendonce.ports.mailouts import MailoutStore
 
 
@@ -13,8 +12,7 @@ def view_letter(store: MailoutStore, job_id: str, footer_address: str) -> str | 
     job = store.jobs.get(job_id)
     if job is None or is_erased(job.recipient):
         return None
-    try:
-        letter = store.mailouts.letter(job.mailout_id)
-    except NotFound:
-        return None
-    return web_letter(letter, job.fields, footer_address)
+    dispatch = store.dispatches.get(job.dispatch_id)
+    letter_id = job.letter_id or (dispatch.letter_id if dispatch else None)
+    letter = store.letters.get(letter_id) if letter_id else None
+    return web_letter(letter, job.fields, footer_address) if letter else None

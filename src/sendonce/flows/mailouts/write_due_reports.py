@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import logging
 
+from sendonce.domain.engine.dispatches import ended_topic
+from sendonce.domain.mailouts.mailouts import KIND
 from sendonce.errors import BadInput
 from sendonce.flows.mailouts.write_report import write_report
 from sendonce.ports.mailouts import MailoutStore, Reports
 
 log = logging.getLogger(__name__)
 
-TOPIC = "mailout.report"
+TOPIC = ended_topic(KIND)
 
 
 def write_due_reports(store: MailoutStore, reports: Reports) -> None:
     """What cannot be written now is tried again."""
     for entry_id, body in store.outbox.due(TOPIC, 10):
-        mailout_id = body["mailout_id"]
+        mailout_id = body["dispatch_id"]
         try:
             where = write_report(store, reports, mailout_id)
         except BadInput as exc:

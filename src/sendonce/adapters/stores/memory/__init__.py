@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from sendonce.adapters.stores.memory.dispatches import MemoryDispatches, MemoryLetters
 from sendonce.adapters.stores.memory.event_route import MemoryEventRoute
 from sendonce.adapters.stores.memory.events import MemoryEvents
 from sendonce.adapters.stores.memory.jobs import MemoryJobs
@@ -24,10 +25,12 @@ from sendonce.adapters.stores.memory.workers import MemoryCanaries, MemoryPermit
 from sendonce.domain.people.soft_bounces import SOFT_BOUNCE_LIMIT
 from sendonce.ports.engine import (
     Canaries,
+    Dispatches,
     EventRoute,
     Events,
     Jobs,
     Ledger,
+    Letters,
     Outbox,
     Permits,
     SenderHolds,
@@ -44,6 +47,8 @@ class MemoryStore:
 
     ledger: Ledger
     jobs: Jobs
+    dispatches: Dispatches
+    letters: Letters
     canaries: Canaries
     event_route: EventRoute
     mailouts: Mailouts
@@ -66,6 +71,8 @@ class MemoryStore:
         self.state = State(now)
         self.ledger = MemoryLedger(self.state)
         self.jobs = MemoryJobs(self.state)
+        self.dispatches = MemoryDispatches(self.state)
+        self.letters = MemoryLetters(self.state)
         self.canaries = MemoryCanaries(self.state)
         self.event_route = MemoryEventRoute(self.state)
         self.mailouts = MemoryMailouts(self.state)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from sendonce.adapters.stores.memory.state import EndedAttempt, JobRow, State
+from sendonce.domain.engine.dispatches import CANCELLED
 from sendonce.domain.engine.evidence import acceptance, sent_by_evidence
 from sendonce.domain.engine.jobs import Evidence, Move, after
-from sendonce.domain.mailouts.mailouts import MailoutStatus, Phase
 
 
 def move(row: JobRow, why: Move, **changes: Any) -> int:
@@ -24,16 +23,13 @@ def move(row: JobRow, why: Move, **changes: Any) -> int:
 
 
 def reschedule(state: State, row: JobRow, why: Move, now: datetime, **changes: Any) -> int:
-    """An arrow that makes a job scheduled: it reopens the mailout, or is skipped if that was cancelled."""
+    """An arrow that makes a job scheduled: it reopens its dispatch, or is skipped if that was cancelled."""
     if not move(row, why, **changes):
         return 0
-    entry = state.mailouts[row.mailout_id]
-    if entry.mailout.cancelled:
-        return move(row, Move.SKIP, reason="cancelled", settled_at=now)
-    if entry.mailout.status in (MailoutStatus.SENT, MailoutStatus.FAILED):
-        entry.mailout = replace(
-            entry.mailout, status=MailoutStatus.SENDING, phase=Phase.RUNNING, sent_at=None
-        )
+    entry = state.dispatches[row.dispatch_id]
+    if entry.dispatch.cancelled:
+        return move(row, Move.SKIP, reason=CANCELLED, settled_at=now)
+    entry.reopen()
     return 1
 
 

@@ -17,9 +17,9 @@ class MemoryJobs:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def books(self, mailout_id: str) -> Books:
+    def books(self, dispatch_id: str) -> Books:
         with self._state.transaction():
-            rows = self._state.jobs_of(mailout_id)
+            rows = self._state.jobs_of(dispatch_id)
             return Books(
                 planned=len(rows),
                 **Counter(str(row.state) for row in rows),
@@ -33,9 +33,9 @@ class MemoryJobs:
         with self._state.transaction():
             return dict(Counter(str(row.state) for row in self._state.jobs.values()))
 
-    def count_unsubscribed(self, mailout_id: str) -> int:
+    def count_unsubscribed(self, dispatch_id: str) -> int:
         with self._state.transaction():
-            sent = [row for row in self._state.jobs_of(mailout_id) if row.state == JobState.SENT]
+            sent = [row for row in self._state.jobs_of(dispatch_id) if row.state == JobState.SENT]
             found = [(row, self._state.suppression_of(row.tenant_id, row.recipient_key)) for row in sent]
             return sum(
                 s is not None
@@ -47,12 +47,12 @@ class MemoryJobs:
             )
 
     def troubles(
-        self, mailout_id: str, limit: int, *, among: Sequence[str] | None = None
+        self, dispatch_id: str, limit: int, *, among: Sequence[str] | None = None
     ) -> tuple[Sequence[Job], int]:
         with self._state.transaction():
             rows = [
                 row
-                for row in sorted(self._state.jobs_of(mailout_id), key=lambda row: row.id)
+                for row in sorted(self._state.jobs_of(dispatch_id), key=lambda row: row.id)
                 if self._outcome(row).is_error and (among is None or row.id in among)
             ]
             return [row.as_job() for row in rows[:limit]], len(rows)
@@ -68,13 +68,13 @@ class MemoryJobs:
             waiting = [
                 row.due_at
                 for row in self._state.jobs.values()
-                if row.state == JobState.SCHEDULED and self._state.mailouts[row.mailout_id].claimable
+                if row.state == JobState.SCHEDULED and self._state.claimable(row)
             ]
             return min(waiting, default=None)
 
-    def next_due(self, mailout_id: str) -> Job | None:
+    def next_due(self, dispatch_id: str) -> Job | None:
         with self._state.transaction():
-            rows = [row for row in self._state.jobs_of(mailout_id) if row.state == JobState.SCHEDULED]
+            rows = [row for row in self._state.jobs_of(dispatch_id) if row.state == JobState.SCHEDULED]
             first = min(rows, key=lambda row: (row.due_at, row.id), default=None)
             return first.as_job() if first else None
 
@@ -82,7 +82,7 @@ class MemoryJobs:
         self,
         *,
         states: Sequence[JobState] = (),
-        mailout_id: str | None = None,
+        dispatch_id: str | None = None,
         worker_id: str | None = None,
         code: str | None = None,
         after: str = "",
@@ -94,17 +94,17 @@ class MemoryJobs:
                 for row in sorted(self._state.jobs.values(), key=lambda row: row.id)
                 if row.id > after
                 and (not states or row.state in states)
-                and mailout_id in (None, row.mailout_id)
+                and dispatch_id in (None, row.dispatch_id)
                 and worker_id in (None, row.worker_id)
                 and code in (None, row.code)
             ]
             return [row.as_job() for row in rows[:limit]]
 
     def outcomes(
-        self, mailout_id: str, *, after: str = "", limit: int = 5000, only_errors: bool = False
+        self, dispatch_id: str, *, after: str = "", limit: int = 5000, only_errors: bool = False
     ) -> Sequence[RecipientOutcome]:
         with self._state.transaction():
-            rows = sorted(self._state.jobs_of(mailout_id), key=lambda row: row.recipient_key)
+            rows = sorted(self._state.jobs_of(dispatch_id), key=lambda row: row.recipient_key)
             found = [self._outcome(row) for row in rows if row.recipient_key > after]
             return [row for row in found if row.is_error or not only_errors][:limit]
 

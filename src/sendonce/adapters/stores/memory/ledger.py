@@ -7,9 +7,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sendonce.adapters.stores.memory.arrows import accept, archive, fall_back_on_evidence, move, reschedule
+from sendonce.adapters.stores.memory.dispatches import charge, in_turn
 from sendonce.adapters.stores.memory.state import JobRow, State
 from sendonce.adapters.stores.memory.workers import sign_off
 from sendonce.domain.engine.claim_counts import refuse_if_halted, was_committed
+from sendonce.domain.engine.dispatches import RESTORED, DispatchPhase
 from sendonce.domain.engine.doubts import NEAR, Doubt, Surroundings
 from sendonce.domain.engine.fingerprints import refuse_another_database
 from sendonce.domain.engine.jobs import (
@@ -28,7 +30,6 @@ from sendonce.domain.engine.jobs import (
 from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Refused
 from sendonce.domain.engine.senders import PROBE_WITHIN, SenderHold
 from sendonce.domain.engine.workers import ADOPTED, VOUCHED, LedgerIdentity, WorkerRecord, WorkerRow
-from sendonce.domain.mailouts.mailouts import RESTORED, MailoutStatus, Phase
 from sendonce.errors import LedgerRolledBack
 from sendonce.errors import Refused as RefusedByRule
 from sendonce.ports.engine import JobRef
@@ -73,7 +74,8 @@ class MemoryLedger:
                 self._state.claim_seq += 1
             seq = self._state.claim_seq if claimed else 0
             claims, _ = self._state.claim_counts.get(claim.worker_id, (0, ""))
-            return Turn(tuple(map(_claimed_job, claimed)), seq, settled, skipped, hold, claims, now)
+            jobs = tuple(map(self._claimed_job, claimed))
+            return Turn(jobs, seq, settled, skipped, hold, claims, now)
 
     def _claim_unless_held(
         self, claim: ClaimRequest, hold: SenderHold | None, now: datetime
@@ -115,14 +117,19 @@ class MemoryLedger:
         ]
 
     def _claim(self, claim: ClaimRequest, now: datetime) -> tuple[list[JobRow], int]:
-        due = [
-            row
-            for row in self._state.jobs.values()
-            if row.state == JobState.SCHEDULED
-            and row.due_at <= now
-            and self._state.mailouts[row.mailout_id].claimable
-        ]
-        picked = sorted(due, key=lambda row: (row.due_at, row.id))[: claim.limit]
+        due: dict[str, list[JobRow]] = {}
+        for row in self._state.jobs.values():
+            waits = row.state == JobState.SCHEDULED and row.due_at <= now
+            if waits and self._state.claimable(row):
+                due.setdefault(row.dispatch_id, []).append(row)
+        picked: list[JobRow] = []
+        tenants = {self._state.dispatches[key].dispatch.tenant_id for key in due}
+        for dispatch_id in in_turn(self._state, due):
+            waiting = sorted(due[dispatch_id], key=lambda row: (row.due_at, row.priority, row.id))
+            group = waiting[: claim.limit - len(picked)]
+            if group and len(due) > 1:
+                charge(self._state, dispatch_id, tenant=len(tenants) > 1)
+            picked += group
         if picked:
             self._state.claim_counts[claim.worker_id] = (claim.claims + 1, claim.token)
         claimed = [row for row in picked if self._claim_one(row, claim, now)]
@@ -173,7 +180,9 @@ class MemoryLedger:
             row = self._state.jobs.get(job_id)
             if row is None or (row.attempt, row.state) != (attempt, JobState.SENDING):
                 return False
-            wanted = self._state.mailouts[row.mailout_id].claimable and row.accepted_attempt is None
+            wanted = (
+                self._state.dispatches[row.dispatch_id].dispatch.claimable and row.accepted_attempt is None
+            )
             suppressed = self._state.suppression_of(row.tenant_id, row.recipient_key) is not None
             return wanted and not suppressed and self._state.halted is None
 
@@ -235,13 +244,15 @@ class MemoryLedger:
         *,
         after: str = BEFORE_ALL,
         transport: str | None = None,
-        mailout_id: str | None = None,
+        dispatch_id: str | None = None,
     ) -> Sequence[Doubt]:
         with self._state.transaction():
             doubted = [
                 row
                 for row in sorted(self._state.jobs.values(), key=lambda row: row.id)
-                if row.state == JobState.IN_DOUBT and row.id > after and mailout_id in (None, row.mailout_id)
+                if row.state == JobState.IN_DOUBT
+                and row.id > after
+                and dispatch_id in (None, row.dispatch_id)
                 if transport is None or (row.death_proof and self._transport_of(row) == transport)
             ]
             return [self._describe(row) for row in doubted[:limit]]
@@ -251,7 +262,7 @@ class MemoryLedger:
         return Doubt(
             row.id,
             row.attempt,
-            row.mailout_id,
+            row.dispatch_id,
             worker.transport if worker else None,
             worker.route if worker else None,
             row.claimed_at,
@@ -339,11 +350,9 @@ class MemoryLedger:
         why = RESTORED
         s = self._state
         with s.transaction() as now:
-            for entry in s.mailouts.values():
-                m = entry.mailout
-                unsent = m.status in (MailoutStatus.DRAFT, MailoutStatus.READY)
-                if unsent or m.phase in (Phase.FETCHING, Phase.PLANNING):
-                    entry.mailout = replace(m, paused=True, reason=why)
+            for entry in s.dispatches.values():
+                if entry.dispatch.phase in (DispatchPhase.PREPARING, DispatchPhase.PLANNING):
+                    entry.dispatch = replace(entry.dispatch, paused=True, reason=why)
             doubted = sum(self._adopt_job(row, why, now) for row in s.jobs.values())
             s.halted, s.fingerprint = None, fingerprint
             s.adoptions += 1
@@ -374,9 +383,16 @@ class MemoryLedger:
         row.state, row.reason = JobState.IN_DOUBT, why
         return int(new_doubt)
 
-
-def _claimed_job(row: JobRow) -> ClaimedJob:
-    assert row.claimed_at is not None
-    return ClaimedJob(
-        row.id, row.mailout_id, row.attempt, row.tries, row.recipient, dict(row.fields), row.claimed_at
-    )
+    def _claimed_job(self, row: JobRow) -> ClaimedJob:
+        assert row.claimed_at is not None
+        return ClaimedJob(
+            row.id,
+            row.dispatch_id,
+            row.letter_id or self._state.dispatches[row.dispatch_id].dispatch.letter_id,
+            row.attempt,
+            row.tries,
+            row.recipient,
+            dict(row.fields),
+            row.claimed_at,
+            row.thread,
+        )

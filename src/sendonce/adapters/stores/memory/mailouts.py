@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
-from sendonce.adapters.stores.memory.arrows import move
-from sendonce.adapters.stores.memory.state import JobRow, MailoutRow, State
+from sendonce.adapters.stores.memory.dispatches import new_dispatch
+from sendonce.adapters.stores.memory.state import DispatchRow, JobRow, MailoutRow, State
 from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.engine.dispatches import DispatchPhase, NewDispatch
 from sendonce.domain.engine.ids import prefix_range, time_ordered_ids
-from sendonce.domain.engine.jobs import JobState, Move
+from sendonce.domain.engine.jobs import JobState
 from sendonce.domain.engine.letters import Letter
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.mailouts.exclusions import got_already, was_reached
 from sendonce.domain.mailouts.mailouts import (
+    KIND,
     Mailout,
     MailoutStatus,
     NewMailout,
@@ -25,6 +28,7 @@ from sendonce.domain.mailouts.mailouts import (
 from sendonce.domain.people.subscribers import Subscriber, SubscriberStatus
 from sendonce.errors import NotFound
 
+UNSTARTED = (MailoutStatus.DRAFT, MailoutStatus.READY)
 PLANNER_LEASE = timedelta(seconds=30)
 
 
@@ -40,31 +44,34 @@ class MemoryMailouts:
             mailout = Mailout(
                 id=self._state.new_id(now),
                 tenant_id=tenant_id,
-                letter_id=self._state.new_id(now) if new.letter else None,
+                letter_id=self._state.keep_letter(new.letter, now) if new.letter else None,
                 name=new.name,
                 source=new.source,
                 source_id=new.source_id,
                 status=MailoutStatus.DRAFT if new.draft else MailoutStatus.READY,
-                phase=None,
-                paused=False,
-                cancelled=False,
                 is_test=new.is_test,
                 audience=new.audience,
                 warnings=new.warnings,
                 reason=None,
                 created_at=now,
-                started_at=None,
-                sent_at=None,
                 send_at=new.send_at,
             )
-            self._state.mailouts[mailout.id] = MailoutRow(mailout, new.letter)
+            own = NewDispatch(KIND, mailout.id, mailout.letter_id, is_test=new.is_test)
+            dispatch = new_dispatch(mailout.id, tenant_id, own, now)
+            self._state.dispatches[mailout.id] = DispatchRow(dispatch)
+            self._state.mailouts[mailout.id] = MailoutRow(mailout)
             return mailout
+
+    def _seen(self, entry: MailoutRow) -> Mailout:
+        return entry.mailout.seen_through(self._state.dispatches[entry.mailout.id].dispatch)
+
+    def _every(self) -> list[Mailout]:
+        return [self._seen(entry) for entry in self._state.mailouts.values()]
 
     def of_page(self, tenant_id: str, source: str, source_id: str) -> Mailout | None:
         with self._state.transaction():
             wanted = (tenant_id, source, source_id, False)
-            for entry in self._state.mailouts.values():
-                m = entry.mailout
+            for m in self._every():
                 if (m.tenant_id, m.source, m.source_id, m.is_test) == wanted:
                     return m
             return None
@@ -72,54 +79,73 @@ class MemoryMailouts:
     def get(self, mailout_id: str) -> Mailout | None:
         with self._state.transaction():
             entry = self._state.mailouts.get(mailout_id)
-            return entry.mailout if entry else None
+            return self._seen(entry) if entry else None
 
     def letter(self, mailout_id: str) -> Letter:
         with self._state.transaction():
             entry = self._state.mailouts.get(mailout_id)
-            if entry is None or entry.letter is None:
+            letter = self._state.letters.get(entry.mailout.letter_id or "") if entry else None
+            if letter is None:
                 raise NotFound(
                     f"There is no mailout {mailout_id}: 'sendonce mailout list' shows what there is."
                 )
-            return entry.letter
+            return letter
 
     def all(self, limit: int = 100) -> Sequence[Mailout]:
         with self._state.transaction():
-            every = [entry.mailout for entry in self._state.mailouts.values()]
-            return sorted(every, key=lambda m: (m.created_at, m.id), reverse=True)[:limit]
+            return sorted(self._every(), key=lambda m: (m.created_at, m.id), reverse=True)[:limit]
 
     def with_status(self, status: MailoutStatus) -> Sequence[Mailout]:
         with self._state.transaction():
-            every = [entry.mailout for entry in self._state.mailouts.values()]
-            return sorted((m for m in every if m.status == status), key=lambda m: m.id)
+            return sorted((m for m in self._every() if m.status == status), key=lambda m: m.id)
 
-    def _with(self, mailout_id: str, *statuses: MailoutStatus) -> MailoutRow | None:
+    def being_prepared(self) -> Sequence[Mailout]:
+        sending = self.with_status(MailoutStatus.SENDING)
+        return [m for m in sending if m.phase in (Phase.FETCHING, Phase.PLANNING)]
+
+    def running(self) -> int:
+        with self._state.transaction():
+            known = (entry.dispatch for entry in self._state.dispatches.values())
+            return sum(dispatch.claimable and dispatch.kind == KIND for dispatch in known)
+
+    def _with(self, mailout_id: str, *statuses: MailoutStatus) -> Mailout | None:
         entry = self._state.mailouts.get(mailout_id)
-        return entry if entry is not None and entry.mailout.status in statuses else None
+        mailout = self._seen(entry) if entry else None
+        return mailout if mailout is not None and mailout.status in (statuses or MailoutStatus) else None
+
+    def _change(self, mailout_id: str, **changes: Any) -> bool:
+        entry = self._state.mailouts[mailout_id]
+        entry.mailout = replace(entry.mailout, **changes)
+        return True
+
+    def _change_dispatch(self, mailout_id: str, **changes: Any) -> None:
+        entry = self._state.dispatches[mailout_id]
+        entry.dispatch = replace(entry.dispatch, **changes)
+
+    def _set_letter(self, mailout_id: str, letter_id: str | None) -> None:
+        self._change(mailout_id, letter_id=letter_id)
+        self._change_dispatch(mailout_id, letter_id=letter_id)
 
     def replace_letter(self, mailout_id: str, new: NewMailout) -> bool:
         assert new.letter is not None
         with self._state.transaction() as now:
-            entry = self._with(mailout_id, MailoutStatus.DRAFT, MailoutStatus.READY)
-            if entry is None or entry.mailout.source_id is not None:
+            m = self._with(mailout_id, *UNSTARTED)
+            if m is None or m.source_id is not None:
                 return False
-            m = entry.mailout
-            entry.letter = new.letter
-            entry.mailout = replace(
-                m,
-                letter_id=self._state.new_id(now),
-                name=new.name,
-                warnings=new.warnings,
-                send_at=m.send_at if m.scheduled else new.send_at,
-                reason=m.reason if m.paused else None,
-            )
-            return True
+            self._state.letters.pop(m.letter_id or "", None)
+            self._set_letter(mailout_id, self._state.keep_letter(new.letter, now))
+            send_at = m.send_at if m.scheduled else new.send_at
+            said = {"name": new.name, "warnings": new.warnings, "reason": None}
+            return self._change(mailout_id, **said, send_at=send_at)
 
     def delete(self, mailout_id: str) -> bool:
         with self._state.transaction():
-            if self._with(mailout_id, MailoutStatus.DRAFT, MailoutStatus.READY) is None:
+            m = self._with(mailout_id, *UNSTARTED)
+            if m is None:
                 return False
+            self._state.letters.pop(m.letter_id or "", None)
             del self._state.mailouts[mailout_id]
+            del self._state.dispatches[mailout_id]
             self._state.audit.append(("operator", "delete", mailout_id))
             return True
 
@@ -128,11 +154,8 @@ class MemoryMailouts:
             return of.subject, of.html, of.text
 
         with self._state.transaction():
-            same = [
-                e.mailout
-                for e in self._state.mailouts.values()
-                if e.letter and words(e.letter) == words(letter)
-            ]
+            every = [(m, self._state.letters.get(m.letter_id or "")) for m in self._every()]
+            same = [m for m, own in every if own and words(own) == words(letter)]
             out = [(m.started_at, m.id, m) for m in same if m.started_at and not m.is_test]
             return [m for _, _, m in sorted(out, reverse=True) if m.tenant_id == tenant_id]
 
@@ -160,11 +183,9 @@ class MemoryMailouts:
 
     def make_ready(self, mailout_id: str) -> bool:
         with self._state.transaction():
-            entry = self._with(mailout_id, MailoutStatus.DRAFT)
-            if entry is None:
+            if self._with(mailout_id, MailoutStatus.DRAFT) is None:
                 return False
-            entry.mailout = replace(entry.mailout, status=MailoutStatus.READY)
-            return True
+            return self._change(mailout_id, status=MailoutStatus.READY)
 
     def start(
         self,
@@ -176,43 +197,31 @@ class MemoryMailouts:
         checked: Mailout | None = None,
     ) -> bool:
         with self._state.transaction() as now:
-            entry = self._with(mailout_id, MailoutStatus.READY)
-            if entry is None or not entry.mailout.is_still(checked):
+            m = self._with(mailout_id, MailoutStatus.READY)
+            if m is None or not m.is_still(checked):
                 return False
             if event is not None and not self.hear(mailout_id, event):
                 return False
-            m = entry.mailout
-            reason = m.reason if m.paused else None
-            entry.mailout = replace(
-                m,
-                status=MailoutStatus.SENDING,
-                phase=Phase.PLANNING if entry.letter else Phase.FETCHING,
-                started_at=now,
-                reason=reason,
-                scheduled=False,
-                except_of=m.except_of if except_of is None else tuple(except_of),
-                forced=forced,
-            )
-            return True
+            phase = DispatchPhase.PLANNING if m.letter_id else DispatchPhase.PREPARING
+            self._change_dispatch(mailout_id, phase=phase, started_at=now)
+            excepted = m.except_of if except_of is None else tuple(except_of)
+            said = {"except_of": excepted, "forced": forced}
+            return self._change(mailout_id, **said, scheduled=False, reason=None)
 
     def hear(self, mailout_id: str, event: PageEvent) -> bool:
         with self._state.transaction():
-            entry = self._state.mailouts.get(mailout_id)
-            if entry is None or not event.is_news_to(entry.mailout.page_event):
+            m = self._with(mailout_id)
+            if m is None or not event.is_news_to(m.page_event):
                 return False
-            known = entry.mailout.page_event
-            at = event.at or (known.at if known else None)
-            entry.mailout = replace(entry.mailout, page_event=PageEvent(event.id, at))
-            return True
+            at = event.at or (m.page_event.at if m.page_event else None)
+            return self._change(mailout_id, page_event=PageEvent(event.id, at))
 
     def note(self, mailout_id: str, reason: str) -> bool:
         with self._state.transaction():
-            entry = self._state.mailouts.get(mailout_id)
-            m = entry.mailout if entry else None
-            if entry is None or m is None or m.status == MailoutStatus.SENDING or m.cancelled or m.paused:
+            m = self._with(mailout_id)
+            if m is None or m.status == MailoutStatus.SENDING or m.cancelled or m.paused:
                 return False
-            entry.mailout = replace(m, reason=reason)
-            return True
+            return self._change(mailout_id, reason=reason)
 
     def schedule(
         self,
@@ -223,44 +232,34 @@ class MemoryMailouts:
         forced: bool = False,
     ) -> bool:
         with self._state.transaction():
-            entry = self._with(mailout_id, MailoutStatus.READY)
-            if entry is None:
+            m = self._with(mailout_id, MailoutStatus.READY)
+            if m is None:
                 return False
-            m = entry.mailout
-            reason = m.reason if m.paused else None
             excepted = m.except_of if except_of is None else tuple(except_of)
-            timed = replace(m, send_at=send_at, scheduled=True, forced=forced)
-            entry.mailout = replace(timed, reason=reason, except_of=excepted)
-            return True
+            said = {"except_of": excepted, "forced": forced, "reason": None}
+            return self._change(mailout_id, **said, send_at=send_at, scheduled=True)
 
     def unschedule(self, mailout_id: str, reason: str | None = None) -> bool:
         with self._state.transaction():
-            entry = self._with(mailout_id, MailoutStatus.READY)
-            if entry is None or not entry.mailout.scheduled:
+            m = self._with(mailout_id, MailoutStatus.READY)
+            if m is None or not m.scheduled:
                 return False
-            entry.mailout = replace(entry.mailout, scheduled=False, reason=entry.mailout.because(reason))
-            return True
+            return self._change(mailout_id, scheduled=False, reason=reason)
 
     def due(self) -> Sequence[Mailout]:
         with self._state.transaction() as now:
-            every = (entry.mailout for entry in self._state.mailouts.values())
-            timed = [(m.send_at, m.id, m) for m in every if m.scheduled and m.send_at is not None]
+            ready = [m for m in self._every() if m.status == MailoutStatus.READY and m.scheduled]
+            timed = [(m.send_at, m.id, m) for m in ready if m.send_at is not None]
             return [m for send_at, _, m in sorted(timed) if send_at <= now]
 
     def freeze(self, mailout_id: str, name: str, letter: Letter, warnings: Sequence[str]) -> bool:
         with self._state.transaction() as now:
-            entry = self._with(mailout_id, MailoutStatus.SENDING)
-            if entry is None or entry.mailout.phase != Phase.FETCHING:
+            m = self._with(mailout_id, MailoutStatus.SENDING)
+            if m is None or m.phase != Phase.FETCHING:
                 return False
-            entry.letter = letter
-            entry.mailout = replace(
-                entry.mailout,
-                letter_id=self._state.new_id(now),
-                name=name,
-                warnings=tuple(warnings),
-                phase=Phase.PLANNING,
-            )
-            return True
+            self._set_letter(mailout_id, self._state.keep_letter(letter, now))
+            self._change_dispatch(mailout_id, phase=DispatchPhase.PLANNING)
+            return self._change(mailout_id, name=name, warnings=tuple(warnings))
 
     def stop_before_first(
         self,
@@ -271,44 +270,36 @@ class MemoryMailouts:
         send_at: datetime | None = None,
     ) -> bool:
         with self._state.transaction():
-            entry = self._with(mailout_id, MailoutStatus.SENDING)
-            early = entry is not None and entry.mailout.phase in (Phase.FETCHING, Phase.PLANNING)
-            if entry is None or not early or self._state.jobs_of(mailout_id):
+            m = self._with(mailout_id, MailoutStatus.SENDING)
+            early = m is not None and m.phase in (Phase.FETCHING, Phase.PLANNING)
+            if m is None or not early or self._state.jobs_of(mailout_id):
                 return False
-            entry.mailout = replace(
-                entry.mailout,
-                status=MailoutStatus.READY,
-                phase=None,
-                started_at=None,
-                reason=entry.mailout.because(reason),
-                warnings=tuple(warnings),
-                scheduled=send_at is not None,
-                send_at=send_at or entry.mailout.send_at,
-            )
-            if entry.mailout.source_id is not None:
-                entry.letter, entry.mailout = None, replace(entry.mailout, letter_id=None)
-            return True
+            self._change_dispatch(mailout_id, phase=DispatchPhase.PREPARING, started_at=None)
+            if m.source_id is not None:
+                self._set_letter(mailout_id, None)
+            timed = {"scheduled": send_at is not None, "send_at": send_at or m.send_at}
+            return self._change(mailout_id, reason=reason, warnings=tuple(warnings), **timed)
 
     def plan_chunk(self, mailout_id: str, planner: str, size: int) -> PlanProgress | None:
         with self._state.transaction() as now:
-            entry = self._with(mailout_id, MailoutStatus.SENDING)
-            if entry is None or entry.mailout.phase != Phase.PLANNING:
+            m = self._with(mailout_id, MailoutStatus.SENDING)
+            if m is None or m.phase != Phase.PLANNING:
                 return None
-            if entry.planner not in (None, planner) and entry.planner_until and entry.planner_until >= now:
+            lease = self._state.dispatches[mailout_id]
+            if lease.planner not in (None, planner) and lease.planner_until and lease.planner_until >= now:
                 return None
-            entry.planner, entry.planner_until = planner, now + PLANNER_LEASE
-            people = self._next_people(entry, size)
-            added = self._add_jobs(entry.mailout, people, now)
+            lease.planner, lease.planner_until = planner, now + PLANNER_LEASE
+            entry = self._state.mailouts[mailout_id]
+            people = [] if m.cancelled else self._next_people(entry, size)
+            added = self._add_jobs(m, people, now)
             if people:
                 entry.plan_cursor = people[-1][0]
-            finished = len(people) < size or entry.mailout.audience is not None
+            finished = len(people) < size or m.audience is not None
             if finished:
-                entry.mailout = replace(entry.mailout, phase=Phase.RUNNING)
+                self._change_dispatch(mailout_id, phase=DispatchPhase.RUNNING)
             return PlanProgress(added, finished)
 
     def _next_people(self, entry: MailoutRow, size: int) -> list[tuple[str, Subscriber]]:
-        if entry.mailout.cancelled:
-            return []
         if entry.mailout.audience is not None:
             return [self._tester(entry.mailout, text) for text in entry.mailout.audience]
         waiting = sorted(
@@ -350,64 +341,8 @@ class MemoryMailouts:
     def with_stale_report(self, source: str, limit: int) -> Sequence[tuple[Mailout, str | None]]:
         with self._state.transaction():
             found = [e for e in self._state.mailouts.values() if e.mailout.source == source]
-            return [(entry.mailout, entry.reported) for entry in found[:limit]]
+            return [(self._seen(entry), entry.reported) for entry in found[:limit]]
 
     def set_reported(self, mailout_id: str, what: str) -> None:
         with self._state.transaction():
             self._state.mailouts[mailout_id].reported = what
-
-    # -- pausing, cancelling, finishing --------------------------------------------------------
-
-    def set_paused(self, mailout_id: str, paused: bool) -> bool:
-        with self._state.transaction():
-            entry = self._with(mailout_id, MailoutStatus.SENDING)
-            if entry is None or entry.mailout.cancelled:
-                return False
-            entry.mailout = replace(entry.mailout, paused=paused)
-            return True
-
-    def cancel(self, mailout_id: str) -> bool:
-        with self._state.transaction():
-            entry = self._with(mailout_id, MailoutStatus.DRAFT, MailoutStatus.READY, MailoutStatus.SENDING)
-            if entry is None or entry.mailout.cancelled:
-                return False
-            entry.mailout = replace(entry.mailout, cancelled=True, reason="cancelled", scheduled=False)
-            if entry.mailout.started_at is None:
-                entry.mailout = replace(entry.mailout, status=MailoutStatus.FAILED, phase=Phase.OVER)
-            elif entry.mailout.phase == Phase.FETCHING:
-                entry.mailout = replace(entry.mailout, phase=Phase.RUNNING)
-            self._state.audit.append(("operator", "cancel", mailout_id))
-            return True
-
-    def cancel_chunk(self, mailout_id: str, size: int) -> int:
-        with self._state.transaction() as now:
-            entry = self._state.mailouts.get(mailout_id)
-            if entry is None or not entry.mailout.cancelled:
-                return 0
-            waiting = [row for row in self._state.jobs_of(mailout_id) if row.state == JobState.SCHEDULED]
-            return sum(move(row, Move.SKIP, reason="cancelled", settled_at=now) for row in waiting[:size])
-
-    def call_back_chunk(self, mailout_id: str, longest: timedelta, size: int) -> int:
-        with self._state.transaction() as now:
-            scheduled = [row for row in self._state.jobs_of(mailout_id) if row.state == JobState.SCHEDULED]
-            far = [row for row in scheduled if row.due_at > now + longest][:size]
-            for row in far:
-                row.due_at = now
-            return len(far)
-
-    def complete(self, mailout_id: str) -> MailoutStatus | None:
-        with self._state.transaction() as now:
-            entry = self._with(mailout_id, MailoutStatus.SENDING)
-            if entry is None or entry.mailout.phase != Phase.RUNNING:
-                return None
-            states = {row.state for row in self._state.jobs_of(mailout_id)}
-            if states & {JobState.SCHEDULED, JobState.SENDING}:
-                return None
-            nothing_left = (states or entry.mailout.cancelled) and not states & {
-                JobState.SENT,
-                JobState.IN_DOUBT,
-            }
-            status = MailoutStatus.FAILED if nothing_left else MailoutStatus.SENT
-            entry.mailout = replace(entry.mailout, status=status, phase=Phase.OVER, sent_at=now)
-            self._state.outbox.append(("mailout.report", {"mailout_id": mailout_id, "status": str(status)}))
-            return status

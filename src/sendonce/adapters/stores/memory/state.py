@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from threading import RLock
 from typing import Any
 
+from sendonce.domain.engine.dispatches import Dispatch, DispatchPhase
 from sendonce.domain.engine.event_route import Receiver
 from sendonce.domain.engine.events import DeliveryEvent, UnreadableEvent
 from sendonce.domain.engine.ids import time_ordered_id
@@ -18,7 +19,7 @@ from sendonce.domain.engine.letters import Letter
 from sendonce.domain.engine.senders import SenderHold
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.engine.workers import WorkerRecord
-from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus, Phase
+from sendonce.domain.mailouts.mailouts import Mailout
 from sendonce.domain.people.subscribers import Subscriber
 from sendonce.domain.people.suppression_keys import suppression_key
 from sendonce.domain.people.suppressions import EVERYBODY, Suppression
@@ -30,7 +31,7 @@ class JobRow:
 
     id: str
     tenant_id: TenantId
-    mailout_id: str
+    dispatch_id: str
     recipient: str
     recipient_key: str
     state: JobState
@@ -55,25 +56,35 @@ class JobRow:
     complained_at: datetime | None = None
     rejected_at: datetime | None = None
     duplicate_at: datetime | None = None
+    letter_id: str | None = None
+    thread: dict[str, Any] | None = None
+    priority: int = 0
 
     def as_job(self) -> Job:
         return Job(**{f.name: getattr(self, f.name) for f in fields(Job)})
 
 
 @dataclass(slots=True)
-class MailoutRow:
-    mailout: Mailout
-    letter: Letter | None
-    reported: str | None = None
-    plan_cursor: str = ""
+class DispatchRow:
+    dispatch: Dispatch
+    awake: bool = False
+    served: float = 0.0
     planner: str | None = None
     planner_until: datetime | None = None
 
-    @property
-    def claimable(self) -> bool:
-        m = self.mailout
-        running = m.status == MailoutStatus.SENDING and m.phase == Phase.RUNNING
-        return running and not m.paused and not m.cancelled
+    def reopen(self) -> None:
+        """Scheduled jobs come in."""
+        if self.dispatch.phase == DispatchPhase.OVER:
+            self.dispatch = replace(self.dispatch, phase=DispatchPhase.RUNNING, result=None, ended_at=None)
+
+
+@dataclass(slots=True)
+class MailoutRow:
+    """``mailout`` is what its own row says; see ``Mailout.seen_through``."""
+
+    mailout: Mailout
+    reported: str | None = None
+    plan_cursor: str = ""
 
 
 @dataclass(slots=True)
@@ -106,6 +117,9 @@ class State:
     since: datetime = field(init=False)
     jobs: dict[str, JobRow] = field(default_factory=dict)
     attempts: list[EndedAttempt] = field(default_factory=list)
+    letters: dict[str, Letter] = field(default_factory=dict)
+    dispatches: dict[str, DispatchRow] = field(default_factory=dict)
+    tenants_served: dict[str, float] = field(default_factory=dict)
     mailouts: dict[str, MailoutRow] = field(default_factory=dict)
     subscribers: dict[tuple[str, str], Subscriber] = field(default_factory=dict)
     suppressions: dict[tuple[str, str], Suppression] = field(default_factory=dict)
@@ -139,8 +153,17 @@ class State:
     def new_id(now: datetime) -> str:
         return time_ordered_id(int(now.timestamp() * 1000))
 
-    def jobs_of(self, mailout_id: str) -> list[JobRow]:
-        return [row for row in self.jobs.values() if row.mailout_id == mailout_id]
+    def claimable(self, row: JobRow) -> bool:
+        """Whether the dispatch of a job lets its jobs be claimed."""
+        return self.dispatches[row.dispatch_id].dispatch.claimable
+
+    def jobs_of(self, dispatch_id: str) -> list[JobRow]:
+        return [row for row in self.jobs.values() if row.dispatch_id == dispatch_id]
+
+    def keep_letter(self, letter: Letter, now: datetime) -> str:
+        letter_id = self.new_id(now)
+        self.letters[letter_id] = letter
+        return letter_id
 
     def suppression_of(self, tenant_id: TenantId, address_key: str) -> Suppression | None:
         """The suppression that denies this address, the global one first."""

@@ -69,7 +69,7 @@ def sign_off(state: State, worker_id: str, how: str, now: datetime) -> None:
     for (key, holder), (permits, expires) in state.permits.items():
         if holder == worker_id:
             state.permits[key, holder] = (permits, min(expires, now))
-    for entry in state.mailouts.values():
+    for entry in state.dispatches.values():
         if entry.planner == worker_id:
             entry.planner = None
 

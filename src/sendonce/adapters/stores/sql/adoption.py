@@ -1,15 +1,15 @@
-"""What becomes of mailouts and jobs when a restored or copied database is adopted."""
+"""What becomes of dispatches and jobs when a restored or copied database is adopted."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from sendonce.adapters.stores.schema import mailouts, message_jobs
+from sendonce.adapters.stores.schema import dispatches, message_jobs
 from sendonce.adapters.stores.sql.arrows import DOUBTED
 from sendonce.adapters.stores.sql.rows import in_state
+from sendonce.domain.engine.dispatches import RESTORED
 from sendonce.domain.engine.jobs import ADOPTED_ATTEMPTS, MOVES, JobState, Move
-from sendonce.domain.mailouts.mailouts import RESTORED
 
 JOBS = message_jobs.c
 
@@ -25,9 +25,9 @@ def doubt_all(tx: Connection) -> int:
 
 
 def _pause_what_may_have_started(tx: Connection) -> None:
-    """A mailout may have planned the rest of its jobs in that time, and a draft may have been made ready."""
-    unsure = sa.or_(mailouts.c.status.in_(["draft", "ready"]), mailouts.c.phase.in_(["fetching", "planning"]))
-    tx.execute(mailouts.update().where(unsure).values(paused=True, reason=RESTORED))
+    """A dispatch may have planned the rest of its jobs in that time, and one may have been started."""
+    unsure = dispatches.c.phase.in_(["preparing", "planning"])
+    tx.execute(dispatches.update().where(unsure).values(paused=True, reason=RESTORED))
 
 
 def _doubt_open_jobs(tx: Connection) -> None:

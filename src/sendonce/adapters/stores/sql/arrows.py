@@ -9,7 +9,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import attempts, mailouts, message_jobs
+from sendonce.adapters.stores.schema import attempts, dispatches, message_jobs
+from sendonce.adapters.stores.sql.dispatches import lock_dispatch, make_room
+from sendonce.domain.engine.dispatches import CANCELLED
 from sendonce.domain.engine.evidence import acceptance, sent_by_evidence
 from sendonce.domain.engine.jobs import MOVES, Evidence, JobState, Move
 
@@ -19,8 +21,8 @@ JOBS = message_jobs.c
 DOUBTED = sa.case((JOBS.accepted_attempt.is_(None), "in_doubt"), else_="sent")
 
 
-def lock_mailouts(tx: Connection, job_ids: Iterable[str]) -> None:
-    """Lock the mailouts of these jobs, before any job: whoever makes a job scheduled may have to reopen one.
+def lock_dispatches(tx: Connection, job_ids: Iterable[str]) -> None:
+    """Lock the dispatches of these jobs, before any job: who makes a job scheduled may have to reopen one.
 
     Always in the order of the ids, so that two who lock several wait in line and not for each other.
     SQLite writes one at a time, so there the lock is already held. On PostgreSQL it is the lock that an
@@ -28,8 +30,8 @@ def lock_mailouts(tx: Connection, job_ids: Iterable[str]) -> None:
     """
     ids = sorted(set(job_ids))
     for start in range(0, len(ids), 500):
-        of_jobs = sa.select(JOBS.mailout_id).where(JOBS.id.in_(ids[start : start + 500]))
-        locked = sa.select(mailouts.c.id).where(mailouts.c.id.in_(of_jobs)).order_by(mailouts.c.id)
+        of_jobs = sa.select(JOBS.dispatch_id).where(JOBS.id.in_(ids[start : start + 500]))
+        locked = sa.select(dispatches.c.id).where(dispatches.c.id.in_(of_jobs)).order_by(dispatches.c.id)
         tx.execute(locked.with_for_update(key_share=True))
 
 
@@ -49,10 +51,18 @@ def move(tx: Connection, row: Row[Any], why: Move, target: JobState, changes: di
 
 
 def back_to_schedule(tx: Connection, row: Row[Any], why: Move, changes: dict[str, Any], now: datetime) -> int:
-    """An arrow that makes a job scheduled: the mailout is reopened, unless it was cancelled."""
-    if reopen_mailout(tx, row.mailout_id, now):
-        return move(tx, row, why, JobState.SCHEDULED, changes)
-    return move(tx, row, why, JobState.SKIPPED, {**changes, "reason": "cancelled", "settled_at": now})
+    """An arrow that makes a job scheduled: its dispatch is reopened, unless it was cancelled.
+
+    The caller holds the dispatch's lock.
+    """
+    dispatch = lock_dispatch(tx, row.dispatch_id)
+    assert dispatch is not None
+    if dispatch.cancelled:
+        return move(tx, row, why, JobState.SKIPPED, {**changes, "reason": CANCELLED, "settled_at": now})
+    moved = move(tx, row, why, JobState.SCHEDULED, changes)
+    if moved:
+        make_room(tx, dispatch, changes["due_at"], now)
+    return moved
 
 
 def accept(tx: Connection, row: Any, attempt: int, message_id: str | None, now: datetime) -> Evidence:
@@ -91,18 +101,3 @@ def archive_attempt(
             absence_proof=absence_proof,
         )
     )
-
-
-def reopen_mailout(tx: Connection, mailout_id: str, now: datetime) -> bool:
-    """Make room for a job that becomes scheduled again: sent → sending. False when it was cancelled.
-
-    The caller holds the mailout's lock.
-    """
-    query = sa.select(mailouts.c.status, mailouts.c.cancelled).where(mailouts.c.id == mailout_id)
-    status, cancelled = tx.execute(query).one()
-    if cancelled:
-        return False
-    if status in ("sent", "failed"):
-        reopened = {"status": "sending", "phase": "running", "sent_at": None, "updated_at": now}
-        tx.execute(mailouts.update().where(mailouts.c.id == mailout_id).values(**reopened))
-    return True

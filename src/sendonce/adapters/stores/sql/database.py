@@ -87,6 +87,22 @@ class Database:
                 raise StoreLost(f"A commit was not confirmed. {self._explain(exc)}") from exc
 
     @contextmanager
+    def migrating(self) -> Iterator[Connection]:
+        """A transaction in which tables may be replaced: SQLite does not enforce foreign keys in it."""
+        with self._translated(), self.engine.connect() as connection:
+            driver = self.driver(connection)
+            if self.is_sqlite:
+                driver.execute("PRAGMA foreign_keys = OFF")
+            try:
+                with connection.begin():
+                    if not self.is_sqlite:
+                        connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
+                    yield connection
+            finally:
+                if self.is_sqlite:
+                    driver.execute("PRAGMA foreign_keys = ON")
+
+    @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A consistent read that takes no lock."""
         with self._translated(), self.engine.connect() as connection:

@@ -26,7 +26,7 @@ def gather_excluded(database: Database, tx: Connection, mailout: Row[Any], size:
     ends = []
     for earlier in mailout.except_of:
         query = sa.select(J.recipient_key, J.suppression_key, J.state, J.worker_id).where(
-            J.mailout_id == earlier, J.recipient_key > mailout.except_cursor
+            J.dispatch_id == earlier, J.recipient_key > mailout.except_cursor
         )
         jobs = tx.execute(query.order_by(J.recipient_key).limit(size)).all()
         reached = {job.suppression_key for job in jobs if was_reached(JobState(job.state), job.worker_id)}
@@ -58,7 +58,7 @@ def count_excluded(tx: Connection, tenant_id: str, earlier: list[str]) -> int:
     """Active subscribers whom one of the earlier mailouts went to, or may have. One pass over each table."""
     ended_before_adoption = sa.and_(J.state.in_(MOVES[Move.RETRY][0]), J.worker_id.is_(None))
     reached = sa.or_(J.state.not_in(NOT_REACHED), ended_before_adoption)
-    got = sa.select(J.suppression_key).where(J.mailout_id.in_(earlier), reached)
+    got = sa.select(J.suppression_key).where(J.dispatch_id.in_(earlier), reached)
     people = subscribers.c
     query = sa.select(sa.func.count()).select_from(subscribers)
     query = query.where(people.tenant_id == tenant_id, people.status == "active")

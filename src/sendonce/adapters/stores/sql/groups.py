@@ -6,8 +6,11 @@ that is cheapest for its driver. Everything rare is in ``ledger``, in SQLAlchemy
 * SQLite: ``sqlite3`` lets go of the interpreter at every row, and the event loop is slow to give it back.
   A group goes in and comes out as one JSON text, on the driver's own connection.
 * PostgreSQL: a round trip costs more than the work at its end. The claim's count in its worker's
-  row, the clock, the open mailouts and the durability of the transaction come with one statement, the claim's
-  number with the claim.
+  row, the clock, the dispatches in turn and the durability of the transaction come with one statement, the
+  claim's number with the claim.
+
+Dispatches with due jobs are awake and have their order. Those that wait are asleep under the time when they
+come due, so a turn costs the same however many they are: it looks at the first of each.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy.engine import Connection
 
@@ -31,24 +34,41 @@ AcceptedLetter = tuple[str, int, str | None]
 """Job, attempt, the provider's message id."""
 
 
+class InTurn(NamedTuple):
+    """A dispatch whose jobs may be claimed."""
+
+    id: str
+    tenant_id: str
+    letter_id: str | None
+
+    def claimed(self, job_id: str, letter_id: str | None, *rest: Any) -> ClaimedJob:
+        """One of its jobs: with its own letter, if it has one."""
+        return ClaimedJob(job_id, self.id, letter_id or self.letter_id, *rest)
+
+
 @dataclass(frozen=True, slots=True)
 class Opening:
     """What a turn has to know first: the store's time, and for a claim its worker's count.
 
-    ``mailouts`` may be claimed from; there are none where nothing is due. ``held`` tells that the sender is.
+    ``awake`` are the first dispatches in the order of fair share; there are none where nothing is due.
+    ``held`` tells that the sender is.
     """
 
     now: datetime
     held: bool = False
-    mailouts: list[str] = field(default_factory=list)
+    awake: list[InTurn] = field(default_factory=list)
     claims: int = 0
     committed: bool = False
     """This very claim was committed before: its reply was lost."""
 
+    @property
+    def tenants(self) -> int:
+        return len({dispatch.tenant_id for dispatch in self.awake})
+
 
 @dataclass(frozen=True, slots=True)
 class ClaimedGroup:
-    """Jobs of one mailout, in the order of their ids; ``seq`` is the claim's number, 0 without jobs."""
+    """Jobs of one dispatch, in the order of their ids; ``seq`` is the claim's number, 0 without jobs."""
 
     jobs: list[ClaimedJob]
     skipped: int
@@ -62,13 +82,22 @@ class Groups(Protocol):
         Raises LedgerRolledBack and WorkerBuried where the claim may not be made.
         """
 
+    def wake(self, tx: Connection, now: datetime, limit: int) -> list[InTurn]:
+        """Wake the dispatches whose time has come; the first of all that are awake, as in ``Opening``."""
+
     def settle(self, tx: Connection, accepted: Sequence[AcceptedLetter], now: datetime) -> set[JobRef]:
         """Accepted letters → sent; those that were where they should be."""
 
     def claim(
-        self, tx: Connection, claim: ClaimRequest, mailout_id: str, limit: int, now: datetime
+        self, tx: Connection, claim: ClaimRequest, dispatch: InTurn, limit: int, now: datetime
     ) -> ClaimedGroup:
-        """Due jobs of one mailout → sending; a suppressed one → skipped."""
+        """Due jobs of one dispatch → sending; a suppressed one → skipped."""
+
+    def charge(self, tx: Connection, dispatch: InTurn, *, tenant: bool) -> None:
+        """The dispatch gave a group, and its tenant did, if others wait: see domain/engine/dispatches."""
+
+    def lull(self, tx: Connection, dispatch: InTurn, now: datetime) -> None:
+        """The dispatch has given all that was due: it sleeps until its next job is."""
 
     def next_claim_seq(self, tx: Connection) -> int:
         """A number that only rises. A database in which it is lower than outside was rolled back."""
@@ -88,17 +117,30 @@ class SqliteGroups:
         now = datetime.now(UTC)
         if claim is None:
             return Opening(now)
-        rows = self._execute(tx, "open_mailouts", claim.sender).fetchall()
-        _, halted, adoptions, held, recorded = rows[0]
+        moment = self._db.moment(now)
+        rows = self._execute(tx, "open_claim", claim.sender, moment, _enough(claim.limit)).fetchall()
+        *_, halted, adoptions, held, recorded, sleepers = rows[0]
         refuse_if_halted(halted)
         refuse_another_database(recorded, self._db.fingerprint())
+        awake = [InTurn(*row[:3]) for row in rows if row[0] is not None]
+        if sleepers:
+            awake = self.wake(tx, now, claim.limit)
         expected = (claim.worker_id, claim.token, claim.claims)
-        when = (count_anyway, self._db.moment(now), claim.sender)
+        when = (count_anyway, json.dumps([dispatch.id for dispatch in awake]), moment, claim.sender)
         counted = self._execute(tx, "count_claim", *expected, *when).fetchone()
         if counted is not None:
-            return Opening(now, bool(held), [row[0] for row in rows if row[0] is not None], counted[0])
+            return Opening(now, bool(held), awake, counted[0])
+        for dispatch in awake:
+            self.lull(tx, dispatch, now)
         worker = self._execute(tx, "worker_row", claim.worker_id).fetchone()
         return _uncounted(Opening(now, bool(held)), claim, worker, adoptions)
+
+    def wake(self, tx: Connection, now: datetime, limit: int) -> list[InTurn]:
+        moment = self._db.moment(now)
+        self._execute(tx, "wake_tenants", moment)
+        self._execute(tx, "wake", moment)
+        rows = self._execute(tx, "open_claim", "", moment, _enough(limit))
+        return [InTurn(*row[:3]) for row in rows if row[0] is not None]
 
     def settle(self, tx: Connection, accepted: Sequence[AcceptedLetter], now: datetime) -> set[JobRef]:
         group = json.dumps(accepted)
@@ -108,16 +150,29 @@ class SqliteGroups:
         return {(job_id, attempt) for job_id, attempt in self._execute(tx, "accepted_among", group)}
 
     def claim(
-        self, tx: Connection, claim: ClaimRequest, mailout_id: str, limit: int, now: datetime
+        self, tx: Connection, claim: ClaimRequest, dispatch: InTurn, limit: int, now: datetime
     ) -> ClaimedGroup:
         moment = self._db.moment(now)
-        picked = json.loads(self._execute(tx, "claim_pick", limit, moment, mailout_id).fetchone()[0])
+        picked = json.loads(self._execute(tx, "claim_pick", limit, moment, dispatch.id).fetchone()[0])
+        picked.sort(key=_first)
         jobs = [
-            ClaimedJob(job_id, mailout_id, attempt + 1, tries, recipient, fields, now)
-            for job_id, attempt, tries, recipient, fields, suppressed in sorted(picked, key=_first)
+            ClaimedJob(
+                job_id,
+                dispatch.id,
+                letter or dispatch.letter_id,
+                attempt + 1,
+                tries,
+                recipient,
+                fields,
+                now,
+                thread,
+            )
+            for job_id, suppressed, letter, thread, attempt, tries, recipient, fields in sorted(
+                picked, key=_first
+            )
             if not suppressed
         ]
-        suppressed_ids = [row[0] for row in picked if row[5]]
+        suppressed_ids = [row[0] for row in picked if row[1]]
         if suppressed_ids:
             self._execute(tx, "claim_skip", moment, json.dumps(suppressed_ids))
         if not jobs:
@@ -125,6 +180,14 @@ class SqliteGroups:
         ids = json.dumps([job.id for job in jobs])
         self._execute(tx, "claim_take", moment, claim.worker_id, claim.token, ids)
         return ClaimedGroup(jobs, len(suppressed_ids), self.next_claim_seq(tx))
+
+    def charge(self, tx: Connection, dispatch: InTurn, *, tenant: bool) -> None:
+        self._execute(tx, "charge", dispatch.id)
+        if tenant:
+            self._execute(tx, "charge_tenant", dispatch.tenant_id)
+
+    def lull(self, tx: Connection, dispatch: InTurn, now: datetime) -> None:
+        self._execute(tx, "lull", dispatch.id, self._db.moment(now))
 
     def next_claim_seq(self, tx: Connection) -> int:
         return int(self._execute(tx, "next_claim").fetchone()[0])
@@ -153,16 +216,25 @@ class PostgresGroups:
             "known_start": known.started,
         }
         statement = self._db.statement("open_claim").replace("{fingerprint}", server.columns(tx))
+        statement = statement.replace("{limit}", str(_enough(claim.limit)))
         rows = self._db.driver(tx).execute(statement, values).fetchall()
-        _, moment, halted, adoptions, held, counted, _, _, recorded, *seen = rows[0]
+        _, _, _, moment, halted, adoptions, held, counted, sleepers, _, _, recorded, *seen = rows[0]
         now = moment.astimezone(UTC)
         refuse_if_halted(halted)
         refuse_another_database(recorded, server.read(seen, known))
+        awake = [InTurn(*row[:3]) for row in rows if row[0] is not None]
         if counted is not None:
-            return Opening(now, held, [row[0] for row in rows if row[0] is not None], counted)
+            return Opening(now, held, self.wake(tx, now, claim.limit) if sleepers else awake, counted)
+        for dispatch in awake:
+            self.lull(tx, dispatch, now)
         # A statement of its own: the first may have waited for a COMMIT that it does not see.
         worker = self._execute(tx, "worker_row", {"worker": claim.worker_id}).fetchone()
         return _uncounted(Opening(now, held), claim, worker, adoptions)
+
+    def wake(self, tx: Connection, now: datetime, limit: int) -> list[InTurn]:
+        self._execute(tx, "wake_tenants", {"now": now})
+        self._execute(tx, "wake", {"now": now})
+        return [InTurn(*row) for row in self._execute(tx, "in_turn", {"limit": _enough(limit)}).fetchall()]
 
     def settle(self, tx: Connection, accepted: Sequence[AcceptedLetter], now: datetime) -> set[JobRef]:
         jobs, attempts, message_ids = map(list, zip(*accepted, strict=True))
@@ -170,22 +242,45 @@ class PostgresGroups:
         return {(row[0], row[1]) for row in self._execute(tx, "settle_accepted", values).fetchall()}
 
     def claim(
-        self, tx: Connection, claim: ClaimRequest, mailout_id: str, limit: int, now: datetime
+        self, tx: Connection, claim: ClaimRequest, dispatch: InTurn, limit: int, now: datetime
     ) -> ClaimedGroup:
         values = {
             "now": now,
-            "mailout": mailout_id,
+            "dispatch": dispatch.id,
             "worker": claim.worker_id,
             "token": claim.token,
         }
         statement = self._db.statement("claim").replace("{limit}", str(int(limit)))
-        rows = self._db.driver(tx).execute(statement, values).fetchall()
+        rows = sorted(self._db.driver(tx).execute(statement, values).fetchall(), key=_first)
         jobs = [
-            ClaimedJob(job_id, mailout_id, attempt, tries, recipient, fields, now)
-            for job_id, attempt, tries, recipient, fields, state, _ in sorted(rows, key=_first)
+            ClaimedJob(
+                job_id,
+                dispatch.id,
+                letter or dispatch.letter_id,
+                attempt,
+                tries,
+                recipient,
+                fields,
+                now,
+                thread,
+            )
+            for job_id, state, _, letter, thread, attempt, tries, recipient, fields in sorted(
+                rows, key=_first
+            )
             if state == JobState.SENDING
         ]
-        return ClaimedGroup(jobs, len(rows) - len(jobs), rows[0][6] if jobs else 0)
+        return ClaimedGroup(jobs, len(rows) - len(jobs), rows[0][2] if jobs else 0)
+
+    def charge(self, tx: Connection, dispatch: InTurn, *, tenant: bool) -> None:
+        self._execute(tx, "charge", {"dispatch": dispatch.id})
+        if tenant:
+            self._execute(tx, "charge_tenant", {"tenant": dispatch.tenant_id})
+
+    def lull(self, tx: Connection, dispatch: InTurn, now: datetime) -> None:
+        # Lock first and look afterwards: whoever makes a job scheduled holds the lock until it can be seen.
+        # Who holds it now may be doing so: then the next claim asks again.
+        if self._execute(tx, "lock_idle", {"dispatch": dispatch.id}).fetchone() is not None:
+            self._execute(tx, "lull", {"dispatch": dispatch.id, "now": now})
 
     def next_claim_seq(self, tx: Connection) -> int:
         return int(self._execute(tx, "next_claim").fetchone()[0])
@@ -199,6 +294,11 @@ def _uncounted(opening: Opening, claim: ClaimRequest, row: Sequence[Any] | None,
     worker = WorkerRow(*row) if row is not None else None
     committed = was_committed(claim, worker, adoptions)
     return replace(opening, claims=claim.claims + committed, committed=committed)
+
+
+def _enough(limit: int) -> int:
+    """How many dispatches to look at for a group. The last one served may have had no more than it gave."""
+    return limit + 1
 
 
 def _first(row: Sequence[Any]) -> Any:

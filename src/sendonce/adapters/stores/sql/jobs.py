@@ -8,8 +8,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from sendonce.adapters.stores.schema import canaries, delivery_events, mailouts, message_jobs, suppressions
+from sendonce.adapters.stores.schema import canaries, delivery_events, dispatches, message_jobs, suppressions
 from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.dispatches import CLAIMABLE
 from sendonce.adapters.stores.sql.rows import as_job, in_state
 from sendonce.domain.engine.ids import prefix_range
 from sendonce.domain.engine.jobs import Books, Job, JobState
@@ -67,7 +68,7 @@ class SqlJobs:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    def books(self, mailout_id: str) -> Books:
+    def books(self, dispatch_id: str) -> Books:
         query = (
             sa.select(
                 JOBS.state,
@@ -77,7 +78,7 @@ class SqlJobs:
                 sa.func.count(JOBS.complained_at),
                 sa.func.count(JOBS.duplicate_at),
             )
-            .where(JOBS.mailout_id == mailout_id)
+            .where(JOBS.dispatch_id == dispatch_id)
             .group_by(JOBS.state)
         )
         with self._db.reading() as tx:
@@ -97,13 +98,13 @@ class SqlJobs:
             query = sa.select(JOBS.state, sa.func.count()).group_by(JOBS.state)
             return {row[0]: row[1] for row in tx.execute(query)}
 
-    def count_unsubscribed(self, mailout_id: str) -> int:
+    def count_unsubscribed(self, dispatch_id: str) -> int:
         s = suppressions.c
         own = (s.key == JOBS.suppression_key) & (s.tenant_id == JOBS.tenant_id)
         query = (
             sa.select(sa.func.count())
             .select_from(message_jobs.join(suppressions, own))
-            .where(JOBS.mailout_id == mailout_id, JOBS.state == "sent")
+            .where(JOBS.dispatch_id == dispatch_id, JOBS.state == "sent")
             .where(s.reason == "unsubscribed", s.created_at >= JOBS.claimed_at)
             .where(s.note.startswith(BY_LETTER))
         )
@@ -111,9 +112,9 @@ class SqlJobs:
             return tx.execute(query).scalar_one()
 
     def troubles(
-        self, mailout_id: str, limit: int, *, among: Sequence[str] | None = None
+        self, dispatch_id: str, limit: int, *, among: Sequence[str] | None = None
     ) -> tuple[Sequence[Job], int]:
-        where = (JOBS.mailout_id == mailout_id) & sa.or_(JOBS.state.in_(ERROR_STATES), _in_trouble())
+        where = (JOBS.dispatch_id == dispatch_id) & sa.or_(JOBS.state.in_(ERROR_STATES), _in_trouble())
         if among is not None:
             where &= JOBS.id.in_(among)
         with self._db.reading() as tx:
@@ -122,27 +123,28 @@ class SqlJobs:
             return [as_job(row) for row in rows], total
 
     def handed_over_since(self, moment: datetime) -> int:
-        m = mailouts.c
-        changed = sa.select(m.id).where(sa.or_(m.status == "sending", m.updated_at > moment))
+        d = dispatches.c
+        changed = sa.select(d.id).where(sa.or_(d.phase != sa.literal_column("'over'"), d.ended_at > moment))
         claimed = sa.select(sa.func.count()).select_from(message_jobs)
-        claimed = claimed.where(JOBS.mailout_id.in_(changed), JOBS.claimed_at > moment)
+        claimed = claimed.where(JOBS.dispatch_id.in_(changed), JOBS.claimed_at > moment)
         launched = sa.select(sa.func.count()).where(canaries.c.sent_at > moment)
         with self._db.reading() as tx:
             return int(tx.execute(claimed).scalar_one() + tx.execute(launched).scalar_one())
 
     def oldest_due(self) -> datetime | None:
-        query = (
-            sa.select(sa.func.min(JOBS.due_at, type_=JOBS.due_at.type))
-            .join(mailouts, mailouts.c.id == JOBS.mailout_id)
-            .where(in_state(JobState.SCHEDULED))
-            .where(mailouts.c.status == "sending", mailouts.c.phase == "running")
-            .where(~mailouts.c.paused, ~mailouts.c.cancelled)
-        )
         with self._db.reading() as tx:
-            return tx.execute(query).scalar_one_or_none()
+            first = sa.select(sa.func.min(JOBS.due_at, type_=JOBS.due_at.type))
+            first = first.where(in_state(JobState.SCHEDULED), JOBS.dispatch_id == dispatches.c.id)
+            due = first.correlate(dispatches).scalar_subquery()
+            # Of those that sleep only the one that comes due first.
+            awake = sa.select(due).where(CLAIMABLE, dispatches.c.awake == sa.true())
+            asleep = sa.select(due).where(CLAIMABLE, ~dispatches.c.awake, dispatches.c.due_from.is_not(None))
+            asleep = asleep.order_by(dispatches.c.due_from).limit(1)
+            times = [*tx.execute(awake).scalars(), *tx.execute(asleep).scalars()]
+            return min((time for time in times if time is not None), default=None)
 
-    def next_due(self, mailout_id: str) -> Job | None:
-        query = sa.select(message_jobs).where(JOBS.mailout_id == mailout_id, in_state(JobState.SCHEDULED))
+    def next_due(self, dispatch_id: str) -> Job | None:
+        query = sa.select(message_jobs).where(JOBS.dispatch_id == dispatch_id, in_state(JobState.SCHEDULED))
         with self._db.reading() as tx:
             row = tx.execute(query.order_by(JOBS.due_at, JOBS.id).limit(1)).one_or_none()
             return as_job(row) if row else None
@@ -151,7 +153,7 @@ class SqlJobs:
         self,
         *,
         states: Sequence[JobState] = (),
-        mailout_id: str | None = None,
+        dispatch_id: str | None = None,
         worker_id: str | None = None,
         code: str | None = None,
         after: str = "",
@@ -160,8 +162,8 @@ class SqlJobs:
         query = sa.select(message_jobs).order_by(JOBS.id).limit(limit)
         if states:
             query = query.where(JOBS.state.in_(states))
-        if mailout_id:
-            query = query.where(JOBS.mailout_id == mailout_id)
+        if dispatch_id:
+            query = query.where(JOBS.dispatch_id == dispatch_id)
         if worker_id:
             query = query.where(JOBS.worker_id == worker_id)
         if code:
@@ -172,9 +174,9 @@ class SqlJobs:
             return [as_job(row) for row in tx.execute(query)]
 
     def outcomes(
-        self, mailout_id: str, *, after: str = "", limit: int = 5000, only_errors: bool = False
+        self, dispatch_id: str, *, after: str = "", limit: int = 5000, only_errors: bool = False
     ) -> Sequence[RecipientOutcome]:
-        query = _OUTCOMES.where(JOBS.mailout_id == mailout_id, JOBS.recipient_key > after)
+        query = _OUTCOMES.where(JOBS.dispatch_id == dispatch_id, JOBS.recipient_key > after)
         if only_errors:
             query = query.where(sa.or_(JOBS.state.in_(ERROR_STATES), _in_trouble()))
         with self._db.reading() as tx:

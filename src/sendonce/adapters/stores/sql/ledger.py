@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import ledger, message_jobs, workers
+from sendonce.adapters.stores.schema import dispatches, ledger, message_jobs, workers
 from sendonce.adapters.stores.sql.adoption import doubt_all
 from sendonce.adapters.stores.sql.arrows import (
     DOUBTED,
@@ -19,8 +20,8 @@ from sendonce.adapters.stores.sql.arrows import (
     archive_attempt,
     back_to_schedule,
     fall_back_on_evidence,
+    lock_dispatches,
     lock_job,
-    lock_mailouts,
     move,
 )
 from sendonce.adapters.stores.sql.database import Database
@@ -69,7 +70,6 @@ class SqlLedger:
     def __init__(self, database: Database) -> None:
         self._db = database
         self._groups = groups_of(database)
-        self._last_served: str | None = None
 
     # -- what the engine does, many times a second ---------------------------------------------
 
@@ -97,6 +97,8 @@ class SqlLedger:
         settled = self._settle(tx, settlements, opening.now)
         if claim is None:
             return Turn((), 0, settled, 0)
+        if any(isinstance(s.outcome, Deferred) for s in settlements):  # it may be due again at once
+            opening = replace(opening, awake=self._groups.wake(tx, opening.now, claim.limit))
         hold = lock_hold(tx, claim.sender) if opening.held else None
         if opening.committed:
             claimed = self._claimed_already(tx, claim)
@@ -121,17 +123,22 @@ class SqlLedger:
             raise
 
     def _claim(self, tx: Connection, claim: ClaimRequest, opening: Opening, settled: int) -> Turn:
+        """Fill the group from one dispatch after the other, in the order of fair share."""
         claimed: list[ClaimedJob] = []
         skipped = seq = 0
-        for mailout_id in self._in_turn(opening.mailouts):
+        for turn_of in opening.awake:
             wanted = claim.limit - len(claimed)
             if wanted <= 0:
                 break
-            self._last_served = mailout_id
-            group = self._groups.claim(tx, claim, mailout_id, wanted, opening.now)
+            group = self._groups.claim(tx, claim, turn_of, wanted, opening.now)
             claimed += group.jobs
             skipped += group.skipped
             seq = max(seq, group.seq)
+            served = len(group.jobs) + group.skipped
+            if served and len(opening.awake) > 1:
+                self._groups.charge(tx, turn_of, tenant=opening.tenants > 1)
+            if served < wanted:
+                self._groups.lull(tx, turn_of, opening.now)
         return Turn(tuple(claimed), seq, settled, skipped, None, opening.claims, opening.now)
 
     def _claim_probe(
@@ -145,28 +152,17 @@ class SqlLedger:
             put_off_probes(tx, hold, opening.now)
         return replace(turn, hold=hold)
 
-    def _in_turn(self, mailout_ids: list[str]) -> list[str]:
-        """The mailout after the last served comes first, so that all get a share."""
-        last = self._last_served
-        later = [each for each in mailout_ids if last is not None and each > last]
-        return later + mailout_ids[: len(mailout_ids) - len(later)]
-
     def _claimed_already(self, tx: Connection, claim: ClaimRequest) -> list[ClaimedJob]:
         """The jobs of a claim whose COMMIT reply was lost."""
+        letter = sa.func.coalesce(JOBS.letter_id, dispatches.c.letter_id, type_=JOBS.letter_id.type)
+        columns = (JOBS.id, JOBS.dispatch_id, letter, JOBS.attempt, JOBS.tries, JOBS.recipient, JOBS.fields)
         query = (
-            sa.select(
-                JOBS.id,
-                JOBS.mailout_id,
-                JOBS.attempt,
-                JOBS.tries,
-                JOBS.recipient,
-                JOBS.fields,
-                JOBS.claimed_at,
-            )
+            sa.select(*columns, JOBS.claimed_at, JOBS.thread)
+            .join(dispatches, dispatches.c.id == JOBS.dispatch_id)
             .where(in_state(JobState.SENDING), JOBS.worker_id == claim.worker_id)
             .where(JOBS.claim_token == claim.token)
         )
-        return sorted(ClaimedJob(*row) for row in tx.execute(query))
+        return sorted((ClaimedJob(*row) for row in tx.execute(query)), key=itemgetter(0))
 
     # -- settling ------------------------------------------------------------------------------
 
@@ -177,7 +173,7 @@ class SqlLedger:
             if isinstance(s.outcome, Accepted)
         ]
         if len(accepted) < len(settlements):
-            lock_mailouts(tx, [s.job_id for s in settlements if not isinstance(s.outcome, Accepted)])
+            lock_dispatches(tx, [s.job_id for s in settlements if not isinstance(s.outcome, Accepted)])
         done = self._groups.settle(tx, accepted, now) if accepted else set()
         if len(done) == len(settlements):
             return len(done)
@@ -263,9 +259,9 @@ class SqlLedger:
         *,
         after: str = BEFORE_ALL,
         transport: str | None = None,
-        mailout_id: str | None = None,
+        dispatch_id: str | None = None,
     ) -> Sequence[Doubt]:
-        columns = (JOBS.id, JOBS.attempt, JOBS.mailout_id, workers.c.transport, workers.c.route)
+        columns = (JOBS.id, JOBS.attempt, JOBS.dispatch_id, workers.c.transport, workers.c.route)
         query = (
             sa.select(*columns, JOBS.claimed_at, JOBS.death_proof_at)
             .select_from(message_jobs.outerjoin(workers, workers.c.id == JOBS.worker_id))
@@ -273,8 +269,8 @@ class SqlLedger:
         )
         if transport is not None:
             query = query.where(JOBS.death_proof.is_not(None), workers.c.transport == transport)
-        if mailout_id is not None:
-            query = query.where(JOBS.mailout_id == mailout_id)
+        if dispatch_id is not None:
+            query = query.where(JOBS.dispatch_id == dispatch_id)
         with self._db.reading() as tx:
             return [Doubt(*row) for row in tx.execute(query.order_by(JOBS.id).limit(limit))]
 
@@ -286,7 +282,7 @@ class SqlLedger:
         moved = 0
         with self._db.writing() as tx:
             now = self._db.now(tx)
-            lock_mailouts(tx, [job_id for job_id, _ in refs])
+            lock_dispatches(tx, [job_id for job_id, _ in refs])
             for job_id, attempt in refs:
                 row = lock_job(tx, job_id)
                 if row is None or row.attempt != attempt or row.death_proof is None:
@@ -305,7 +301,7 @@ class SqlLedger:
         word = f"the word of {actor}"
         with self._db.writing() as tx:
             now = self._db.now(tx)
-            lock_mailouts(tx, job_ids)
+            lock_dispatches(tx, job_ids)
             for job_id in job_ids:
                 row = lock_job(tx, job_id)
                 if row is None or row.state != JobState.IN_DOUBT:
@@ -326,7 +322,7 @@ class SqlLedger:
         moved = 0
         with self._db.writing() as tx:
             now = self._db.now(tx)
-            lock_mailouts(tx, job_ids)
+            lock_dispatches(tx, job_ids)
             for job_id in job_ids:
                 row = lock_job(tx, job_id)
                 if row is None or row.state not in MOVES[Move.RETRY][0]:

@@ -1,24 +1,28 @@
-"""Mailouts on SQL: started once, planned in chunks, finished when nothing is open."""
+"""Mailouts on SQL: started once, and planned in chunks as jobs of their dispatch."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import excluded_recipients, letters, mailouts, message_jobs
+from sendonce.adapters.stores.schema import dispatches, excluded_recipients, letters, mailouts, message_jobs
 from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.dispatches import CLAIMABLE, as_dispatch, insert_dispatch
 from sendonce.adapters.stores.sql.exclusions import count_excluded
+from sendonce.adapters.stores.sql.letters import as_letter, insert_letter
 from sendonce.adapters.stores.sql.planning import SqlPlanning
-from sendonce.adapters.stores.sql.rows import in_state, insert_audit, insert_for, insert_outbox, new_id
+from sendonce.adapters.stores.sql.rows import insert_audit, insert_for, new_id
+from sendonce.domain.engine.dispatches import NewDispatch
 from sendonce.domain.engine.ids import prefix_range
-from sendonce.domain.engine.jobs import JobState
 from sendonce.domain.engine.letters import Letter
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.mailouts.mailouts import (
-    RESTORED,
+    KIND,
     Mailout,
     MailoutStatus,
     NewMailout,
@@ -28,10 +32,12 @@ from sendonce.domain.mailouts.mailouts import (
 )
 from sendonce.errors import NotFound
 
+D = dispatches.c
 M = mailouts.c
 J = message_jobs.c
 # Deliveries, bounces and complaints come in for days after the last letter.
 REPORTED_FOR = timedelta(days=7)
+UNSTARTED = (MailoutStatus.DRAFT, MailoutStatus.READY)
 
 
 class SqlMailouts:
@@ -39,10 +45,10 @@ class SqlMailouts:
         self._db = database
         self._planning = SqlPlanning(database)
 
-    def create(self, tenant_id: str, new: NewMailout) -> Mailout:
+    def create(self, tenant_id: TenantId, new: NewMailout) -> Mailout:
         with self._db.writing() as tx:
             now = self._db.now(tx)
-            letter_id = _insert_letter(tx, tenant_id, new.letter, now) if new.letter else None
+            letter_id = insert_letter(tx, tenant_id, new.letter, now) if new.letter else None
             values: dict[str, Any] = {
                 "id": new_id(now),
                 "tenant_id": tenant_id,
@@ -60,6 +66,9 @@ class SqlMailouts:
             }
             insert = insert_for(self._db)(mailouts).values(**values).on_conflict_do_nothing()
             inserted = tx.execute(insert.returning(M.id)).first() is not None
+            if inserted:
+                own = NewDispatch(KIND, values["id"], letter_id, is_test=new.is_test)
+                insert_dispatch(tx, values["id"], tenant_id, own, now, phase="preparing")
         if inserted or new.source_id is None:
             mailout = self.get(values["id"])
         else:
@@ -67,18 +76,12 @@ class SqlMailouts:
         assert mailout is not None
         return mailout
 
-    def of_page(self, tenant_id: str, source: str, source_id: str) -> Mailout | None:
-        query = sa.select(mailouts).where(
-            M.tenant_id == tenant_id, M.source == source, M.source_id == source_id, ~M.is_test
-        )
-        with self._db.reading() as tx:
-            row = tx.execute(query).one_or_none()
-            return _as_mailout(row) if row else None
+    def of_page(self, tenant_id: TenantId, source: str, source_id: str) -> Mailout | None:
+        own = (M.tenant_id == tenant_id) & (M.source == source) & (M.source_id == source_id) & ~M.is_test
+        return next(iter(self._find(_MAILOUTS.where(own))), None)
 
     def get(self, mailout_id: str) -> Mailout | None:
-        with self._db.reading() as tx:
-            row = tx.execute(sa.select(mailouts).where(M.id == mailout_id)).one_or_none()
-            return _as_mailout(row) if row else None
+        return next(iter(self._find(_MAILOUTS.where(M.id == mailout_id))), None)
 
     def letter(self, mailout_id: str) -> Letter:
         query = sa.select(letters).join(mailouts, M.letter_id == letters.c.id).where(M.id == mailout_id)
@@ -86,74 +89,82 @@ class SqlMailouts:
             row = tx.execute(query).one_or_none()
         if row is None:
             raise NotFound(f"There is no mailout {mailout_id}: 'sendonce mailout list' shows what there is.")
-        return Letter(
-            subject=row.subject,
-            preheader=row.preheader,
-            html=row.html,
-            text=row.text,
-            from_name=row.from_name,
-            reply_to=row.reply_to,
-            text_only=row.text_only,
-        )
+        return as_letter(row)
 
     def all(self, limit: int = 100) -> Sequence[Mailout]:
-        with self._db.reading() as tx:
-            query = sa.select(mailouts).order_by(M.created_at.desc(), M.id.desc()).limit(limit)
-            return [_as_mailout(row) for row in tx.execute(query)]
+        return self._find(_MAILOUTS.order_by(M.created_at.desc(), M.id.desc()).limit(limit))
 
     def with_status(self, status: MailoutStatus) -> Sequence[Mailout]:
+        return self._find(_MAILOUTS.where(_HAS_STATUS[status]).order_by(M.id))
+
+    def being_prepared(self) -> Sequence[Mailout]:
+        early = D.phase.in_(["preparing", "planning"]) & (D.phase != sa.literal_column("'over'"))
+        return self._find(_MAILOUTS.where(early, D.started_at.is_not(None)).order_by(M.id))
+
+    def running(self) -> int:
         with self._db.reading() as tx:
-            query = sa.select(mailouts).where(M.status == status).order_by(M.id)
+            query = sa.select(sa.func.count()).select_from(dispatches).where(CLAIMABLE, D.kind == KIND)
+            return tx.execute(query).scalar_one()
+
+    def _find(self, query: sa.Select[Any]) -> list[Mailout]:
+        with self._db.reading() as tx:
             return [_as_mailout(row) for row in tx.execute(query)]
+
+    def _lock(self, tx: Connection, mailout_id: str, *statuses: MailoutStatus) -> Mailout | None:
+        """The mailout as it is once it is ours to change, if it has one of these statuses."""
+        locked = _MAILOUTS.where(M.id == mailout_id).with_for_update(key_share=True)
+        row = tx.execute(locked).one_or_none()
+        mailout = _as_mailout(row) if row else None
+        return mailout if mailout is not None and mailout.status in (statuses or MailoutStatus) else None
+
+    def _change(self, tx: Connection, mailout_id: str, now: datetime, **changes: Any) -> bool:
+        tx.execute(mailouts.update().where(M.id == mailout_id).values(**changes, updated_at=now))
+        return True
 
     def replace_letter(self, mailout_id: str, new: NewMailout) -> bool:
         assert new.letter is not None
         with self._db.writing() as tx:
             now = self._db.now(tx)
-            row = self._unsent(tx, mailout_id)
-            if row is None or row.source_id is not None:
+            mailout = self._lock(tx, mailout_id, *UNSTARTED)
+            if mailout is None or mailout.source_id is not None:
                 return False
-            changes = {
-                "letter_id": _insert_letter(tx, row.tenant_id, new.letter, now),
-                "name": new.name,
-                "warnings": list(new.warnings),
-                "send_at": row.send_at if row.scheduled else new.send_at,
-                "reason": row.reason if row.paused else None,
-                "updated_at": now,
-            }
-            tx.execute(mailouts.update().where(M.id == mailout_id).values(**changes))
-            tx.execute(letters.delete().where(letters.c.id == row.letter_id))
-            return True
+            letter_id = insert_letter(tx, mailout.tenant_id, new.letter, now)
+            self._set_letter(tx, mailout_id, letter_id)
+            tx.execute(letters.delete().where(letters.c.id == mailout.letter_id))
+            return self._change(
+                tx,
+                mailout_id,
+                now,
+                name=new.name,
+                warnings=list(new.warnings),
+                send_at=mailout.send_at if mailout.scheduled else new.send_at,
+                reason=None,
+            )
+
+    def _set_letter(self, tx: Connection, mailout_id: str, letter_id: str | None) -> None:
+        tx.execute(mailouts.update().where(M.id == mailout_id).values(letter_id=letter_id))
+        tx.execute(dispatches.update().where(D.id == mailout_id).values(letter_id=letter_id))
 
     def delete(self, mailout_id: str) -> bool:
         with self._db.writing() as tx:
             now = self._db.now(tx)
-            row = self._unsent(tx, mailout_id)
-            if row is None:
+            mailout = self._lock(tx, mailout_id, *UNSTARTED)
+            if mailout is None:
                 return False
             tx.execute(excluded_recipients.delete().where(excluded_recipients.c.mailout_id == mailout_id))
             tx.execute(mailouts.delete().where(M.id == mailout_id))
-            tx.execute(letters.delete().where(letters.c.id == row.letter_id))
-            insert_audit(tx, now, "operator", "delete", mailout_id, {"name": row.name})
+            tx.execute(dispatches.delete().where(D.id == mailout_id))
+            tx.execute(letters.delete().where(letters.c.id == mailout.letter_id))
+            insert_audit(tx, now, "operator", "delete", mailout_id, {"name": mailout.name})
             return True
 
-    def _unsent(self, tx: Connection, mailout_id: str) -> Row[Any] | None:
-        """The locked row of a mailout that nobody has started."""
-        unsent = sa.select(mailouts).where(M.id == mailout_id, M.status.in_(["draft", "ready"]))
-        return tx.execute(unsent.with_for_update()).one_or_none()
-
-    def twins(self, tenant_id: str, letter: Letter) -> Sequence[Mailout]:
+    def twins(self, tenant_id: TenantId, letter: Letter) -> Sequence[Mailout]:
         same = sa.and_(
             letters.c.subject == letter.subject, letters.c.html == letter.html, letters.c.text == letter.text
         )
-        query = (
-            sa.select(mailouts)
-            .join(letters, M.letter_id == letters.c.id)
-            .where(M.tenant_id == tenant_id, M.started_at.is_not(None), ~M.is_test, same)
-            .order_by(M.started_at.desc(), M.id.desc())
-        )
-        with self._db.reading() as tx:
-            return [_as_mailout(row) for row in tx.execute(query)]
+        went_out = sa.and_(M.tenant_id == tenant_id, D.started_at.is_not(None), ~M.is_test)
+        query = _MAILOUTS.join(letters, M.letter_id == letters.c.id).where(went_out, same)
+        return self._find(query.order_by(D.started_at.desc(), M.id.desc()))
 
     def count_excluded(self, tenant_id: str, except_of: Sequence[str]) -> int:
         with self._db.reading() as tx:
@@ -170,8 +181,9 @@ class SqlMailouts:
     def make_ready(self, mailout_id: str) -> bool:
         with self._db.writing() as tx:
             now = self._db.now(tx)
-            update = mailouts.update().where(M.id == mailout_id, M.status == "draft")
-            return tx.execute(update.values(status="ready", updated_at=now)).rowcount == 1
+            if self._lock(tx, mailout_id, MailoutStatus.DRAFT) is None:
+                return False
+            return self._change(tx, mailout_id, now, status="ready")
 
     def start(
         self,
@@ -184,31 +196,35 @@ class SqlMailouts:
     ) -> bool:
         with self._db.writing() as tx:
             now = self._db.now(tx)
-            reason = sa.case((M.paused, M.reason), else_=None)
-            phase = sa.case((M.letter_id.is_(None), "fetching"), else_="planning")
-            started = {"status": "sending", "phase": phase, "started_at": now, "reason": reason}
-            update = mailouts.update().where(M.id == mailout_id, M.status == "ready")
-            if checked is not None:
-                update = update.where(_is_still(checked))
-            if event is not None:
-                update = update.where(_is_news(event)).values(**_remembered(event))
-            said = {**started, **_excepting(except_of), "scheduled": False, "forced": forced}
-            return tx.execute(update.values(**said, updated_at=now)).rowcount == 1
+            mailout = self._lock(tx, mailout_id, MailoutStatus.READY)
+            if mailout is None or not mailout.is_still(checked):
+                return False
+            if event is not None and not event.is_news_to(mailout.page_event):
+                return False
+            phase = "preparing" if mailout.letter_id is None else "planning"
+            started = {"phase": phase, "started_at": now, "updated_at": now}
+            tx.execute(dispatches.update().where(D.id == mailout_id).values(**started))
+            said = {**_excepting(mailout, except_of), **(_remembered(event, mailout) if event else {})}
+            return self._change(tx, mailout_id, now, **said, scheduled=False, forced=forced, reason=None)
 
     def hear(self, mailout_id: str, event: PageEvent) -> bool:
         with self._db.writing() as tx:
             now = self._db.now(tx)
-            update = mailouts.update().where(M.id == mailout_id, _is_news(event))
-            return tx.execute(update.values(**_remembered(event), updated_at=now)).rowcount == 1
+            mailout = self._lock(tx, mailout_id)
+            if mailout is None or not event.is_news_to(mailout.page_event):
+                return False
+            return self._change(tx, mailout_id, now, **_remembered(event, mailout))
 
     def note(self, mailout_id: str, reason: str) -> bool:
         with self._db.writing() as tx:
             now = self._db.now(tx)
-            # A paused one may have been sent from another copy of the database: its reason stays.
-            update = mailouts.update().where(
-                M.id == mailout_id, M.status != "sending", ~M.cancelled, ~M.paused
-            )
-            return tx.execute(update.values(reason=reason, updated_at=now)).rowcount == 1
+            mailout = self._lock(tx, mailout_id)
+            # A paused one may have been sent from another copy of the database: that is what is told of it.
+            if mailout is None or mailout.status == MailoutStatus.SENDING:
+                return False
+            if mailout.cancelled or mailout.paused:
+                return False
+            return self._change(tx, mailout_id, now, reason=reason)
 
     def schedule(
         self,
@@ -220,43 +236,35 @@ class SqlMailouts:
     ) -> bool:
         with self._db.writing() as tx:
             now = self._db.now(tx)
-            update = mailouts.update().where(M.id == mailout_id, M.status == "ready")
-            # A paused one may have been sent from another copy of the database: its reason stays.
-            reason = sa.case((M.paused, M.reason), else_=None)
-            told = {"send_at": send_at, "scheduled": True, "forced": forced, "reason": reason}
-            said = {**told, **_excepting(except_of), "updated_at": now}
-            return tx.execute(update.values(**said)).rowcount == 1
+            mailout = self._lock(tx, mailout_id, MailoutStatus.READY)
+            if mailout is None:
+                return False
+            said = {**_excepting(mailout, except_of), "forced": forced, "reason": None}
+            return self._change(tx, mailout_id, now, **said, send_at=send_at, scheduled=True)
 
     def unschedule(self, mailout_id: str, reason: str | None = None) -> bool:
         with self._db.writing() as tx:
             now = self._db.now(tx)
-            update = mailouts.update().where(M.id == mailout_id, M.status == "ready", M.scheduled)
-            told = {"scheduled": False, "reason": _because(reason), "updated_at": now}
-            return tx.execute(update.values(**told)).rowcount == 1
+            mailout = self._lock(tx, mailout_id, MailoutStatus.READY)
+            if mailout is None or not mailout.scheduled:
+                return False
+            return self._change(tx, mailout_id, now, scheduled=False, reason=reason)
 
     def due(self) -> Sequence[Mailout]:
         with self._db.reading() as tx:
-            come = sa.and_(M.scheduled, M.status == "ready", M.send_at <= self._db.now(tx))
-            query = sa.select(mailouts).where(come).order_by(M.send_at, M.id)
+            come = sa.and_(M.scheduled, M.send_at <= self._db.now(tx), _HAS_STATUS[MailoutStatus.READY])
+            query = _MAILOUTS.where(come).order_by(M.send_at, M.id)
             return [_as_mailout(row) for row in tx.execute(query)]
 
     def freeze(self, mailout_id: str, name: str, letter: Letter, warnings: Sequence[str]) -> bool:
         with self._db.writing() as tx:
             now = self._db.now(tx)
-            fetching = (M.id == mailout_id) & (M.status == "sending") & (M.phase == "fetching")
-            query = sa.select(M.tenant_id).where(fetching).with_for_update(key_share=True)
-            tenant_id = tx.execute(query).scalar_one_or_none()
-            if tenant_id is None:
+            mailout = self._lock(tx, mailout_id, MailoutStatus.SENDING)
+            if mailout is None or mailout.phase != Phase.FETCHING:
                 return False
-            frozen = {
-                "letter_id": _insert_letter(tx, tenant_id, letter, now),
-                "name": name,
-                "warnings": list(warnings),
-                "phase": "planning",
-                "updated_at": now,
-            }
-            tx.execute(mailouts.update().where(fetching).values(**frozen))
-            return True
+            self._set_letter(tx, mailout_id, insert_letter(tx, mailout.tenant_id, letter, now))
+            tx.execute(dispatches.update().where(D.id == mailout_id).values(phase="planning"))
+            return self._change(tx, mailout_id, now, name=name, warnings=list(warnings))
 
     def stop_before_first(
         self,
@@ -268,188 +276,86 @@ class SqlMailouts:
     ) -> bool:
         with self._db.writing() as tx:
             now = self._db.now(tx)
-            # A planner may hold the row: what it planned shows only in a statement after its commit.
-            tx.execute(sa.select(M.id).where(M.id == mailout_id).with_for_update(key_share=True))
-            planned = sa.select(J.id).where(J.mailout_id == mailout_id).exists()
-            back: dict[str, Any] = {
-                "status": "ready",
-                "phase": None,
-                "started_at": None,
-                "reason": _because(reason),
-                "warnings": list(warnings),
-                "updated_at": now,
-            }
-            update = mailouts.update().where(
-                M.id == mailout_id, M.status == "sending", M.phase.in_(["fetching", "planning"])
-            )
-            if send_at is not None:
-                back |= {"send_at": send_at, "scheduled": True}
-            # A page is read anew at the next start: its author has something to mend.
-            back["letter_id"] = sa.case((M.source_id.is_(None), M.letter_id), else_=sa.null())
-            return tx.execute(update.where(~planned).values(**back)).rowcount == 1
+            # A planner may hold the rows: what it planned shows only in a statement after its commit.
+            mailout = self._lock(tx, mailout_id, MailoutStatus.SENDING)
+            if mailout is None or mailout.phase not in (Phase.FETCHING, Phase.PLANNING):
+                return False
+            planned = sa.select(J.id).where(J.dispatch_id == mailout_id).limit(1)
+            if tx.execute(planned).first() is not None:
+                return False
+            back = {"phase": "preparing", "started_at": None, "due_from": None, "updated_at": now}
+            tx.execute(dispatches.update().where(D.id == mailout_id).values(**back))
+            if mailout.source_id is not None:
+                # A page is read again at the next start: its author has something to mend.
+                self._set_letter(tx, mailout_id, None)
+            timed = {"send_at": send_at, "scheduled": True} if send_at is not None else {}
+            return self._change(tx, mailout_id, now, reason=reason, warnings=list(warnings), **timed)
 
     def plan_chunk(self, mailout_id: str, planner: str, size: int) -> PlanProgress | None:
         return self._planning.plan_chunk(mailout_id, planner, size)
 
-    # -- pausing, cancelling, finishing --------------------------------------------------------
+    # -- reports -------------------------------------------------------------------------------
 
     def with_stale_report(self, source: str, limit: int) -> Sequence[tuple[Mailout, str | None]]:
+        changed = sa.case((M.updated_at > D.updated_at, M.updated_at), else_=D.updated_at)
         with self._db.reading() as tx:
             lately = self._db.now(tx) - REPORTED_FOR
-            changing = sa.or_(M.status == "sending", M.reported.is_(None), M.updated_at > lately)
-            query = sa.select(mailouts).where(M.source == source, changing).order_by(M.updated_at.desc())
-            return [(_as_mailout(row), row.reported) for row in tx.execute(query.limit(limit))]
+            recent = sa.or_(M.updated_at > lately, D.updated_at > lately)
+            changing = sa.or_(_HAS_STATUS[MailoutStatus.SENDING], M.reported.is_(None), recent)
+            query = _MAILOUTS.where(M.source == source, changing).order_by(changed.desc())
+            return [(_as_mailout(row), row.mailouts_reported) for row in tx.execute(query.limit(limit))]
 
     def set_reported(self, mailout_id: str, what: str) -> None:
         with self._db.writing() as tx:
             tx.execute(mailouts.update().where(M.id == mailout_id).values(reported=what))
 
-    def set_paused(self, mailout_id: str, paused: bool) -> bool:
-        with self._db.writing() as tx:
-            now = self._db.now(tx)
-            update = mailouts.update().where(M.id == mailout_id, M.status == "sending", ~M.cancelled)
-            return tx.execute(update.values(paused=paused, updated_at=now)).rowcount == 1
 
-    def cancel(self, mailout_id: str) -> bool:
-        with self._db.writing() as tx:
-            now = self._db.now(tx)
-            open_states = ["draft", "ready", "sending"]
-            update = mailouts.update().where(M.id == mailout_id, M.status.in_(open_states), ~M.cancelled)
-            ended = {"cancelled": True, "scheduled": False, "reason": "cancelled", "updated_at": now}
-            changed = tx.execute(update.values(**ended)).rowcount
-            # A letter that was not read yet need not be read any more: there is nothing to plan.
-            unread = mailouts.update().where(M.id == mailout_id, M.phase == "fetching", M.cancelled)
-            tx.execute(unread.values(phase="running"))
-            unstarted = mailouts.update().where(M.id == mailout_id, M.started_at.is_(None), M.cancelled)
-            tx.execute(unstarted.values(status="failed", phase="over"))
-            if changed:
-                insert_audit(tx, now, "operator", "cancel", mailout_id, {})
-            return changed == 1
-
-    def cancel_chunk(self, mailout_id: str, size: int) -> int:
-        with self._db.writing() as tx:
-            now = self._db.now(tx)
-            chosen = (
-                sa.select(J.id)
-                .join(mailouts, M.id == J.mailout_id)
-                .where(J.mailout_id == mailout_id, in_state(JobState.SCHEDULED), M.cancelled)
-                .order_by(J.id)
-                .limit(size)
-            )
-            update = message_jobs.update().where(J.id.in_(chosen), in_state(JobState.SCHEDULED))
-            return tx.execute(update.values(state="skipped", reason="cancelled", settled_at=now)).rowcount
-
-    def call_back_chunk(self, mailout_id: str, longest: timedelta, size: int) -> int:
-        with self._db.writing() as tx:
-            now = self._db.now(tx)
-            far = sa.select(J.id).where(J.mailout_id == mailout_id, in_state(JobState.SCHEDULED))
-            chosen = far.where(J.due_at > now + longest).order_by(J.due_at).limit(size)
-            update = message_jobs.update().where(J.id.in_(chosen), in_state(JobState.SCHEDULED))
-            return tx.execute(update.values(due_at=now)).rowcount
-
-    def complete(self, mailout_id: str) -> MailoutStatus | None:
-        with self._db.writing() as tx:
-            now = self._db.now(tx)
-            # Lock first and look afterwards, in a statement of its own: a look from the lock's own
-            # snapshot misses a job that another transaction has just made scheduled.
-            tx.execute(sa.select(M.id).where(M.id == mailout_id).with_for_update(key_share=True))
-            of_mailout = sa.select(J.id).where(J.mailout_id == mailout_id)
-            open_jobs = sa.or_(
-                *(of_mailout.where(in_state(s)).exists() for s in (JobState.SCHEDULED, JobState.SENDING))
-            )
-            # "failed" is a mailout that ended with nothing accepted, and nothing that may have been.
-            accepted = of_mailout.where(J.state.in_(["sent", "in_doubt"]))
-            lost = sa.or_(M.cancelled, of_mailout.exists()) & ~accepted.exists()
-            status = sa.case((lost, "failed"), else_="sent")
-            update = (
-                mailouts.update()
-                .where(M.id == mailout_id, M.status == "sending", M.phase == "running", ~open_jobs)
-                .values(status=status, phase="over", sent_at=now, updated_at=now)
-                .returning(M.status)
-            )
-            ended = tx.execute(update).scalar_one_or_none()
-            if ended is None:
-                return None
-            insert_outbox(tx, now, "mailout.report", {"mailout_id": mailout_id, "status": ended})
-            return MailoutStatus(ended)
+_MAILOUTS = (
+    sa.select(mailouts, dispatches)
+    .join_from(mailouts, dispatches, M.id == D.id)
+    .set_label_style(sa.LABEL_STYLE_TABLENAME_PLUS_COL)
+)
+_OPEN = D.phase != sa.literal_column("'over'")
+# ``Mailout.seen_through`` in SQL.
+_HAS_STATUS = {
+    MailoutStatus.DRAFT: sa.and_(M.status == "draft", D.started_at.is_(None), _OPEN),
+    MailoutStatus.READY: sa.and_(M.status == "ready", D.started_at.is_(None), _OPEN),
+    MailoutStatus.SENDING: sa.and_(D.started_at.is_not(None), _OPEN),
+    MailoutStatus.SENT: sa.and_(D.result == "sent", ~_OPEN),
+    MailoutStatus.FAILED: sa.and_(D.result == "failed", ~_OPEN),
+}
 
 
-def _because(reason: str | None) -> sa.ColumnElement[str | None]:
-    """``Mailout.because`` in SQL."""
-    return sa.case(
-        (sa.and_(M.paused, M.reason == RESTORED), RESTORED), else_=sa.literal(reason, M.reason.type)
-    )
+def _remembered(event: PageEvent, mailout: Mailout) -> dict[str, Any]:
+    known = mailout.page_event.at if mailout.page_event else None
+    return {"page_event": event.id, "page_event_at": event.at or known}
 
 
-def _is_still(checked: Mailout) -> sa.ColumnElement[bool]:
-    """``Mailout.is_still`` in SQL."""
-    return sa.and_(
-        M.letter_id.is_not_distinct_from(checked.letter_id),
-        M.send_at.is_not_distinct_from(checked.send_at),
-        M.scheduled == checked.scheduled,
-    )
-
-
-def _is_news(event: PageEvent) -> sa.ColumnElement[bool]:
-    """``PageEvent.is_news_to`` in SQL."""
-    another = sa.or_(M.page_event.is_(None), M.page_event != event.id)
-    if event.at is None:
-        return another
-    return another & sa.or_(M.page_event_at.is_(None), M.page_event_at <= event.at)
-
-
-def _remembered(event: PageEvent) -> dict[str, Any]:
-    return {"page_event": event.id, "page_event_at": event.at or M.page_event_at}
-
-
-def _excepting(except_of: Sequence[str] | None) -> dict[str, Any]:
-    """Gathering begins anew with every start. Without a word, what was said before holds."""
+def _excepting(mailout: Mailout, except_of: Sequence[str] | None) -> dict[str, Any]:
+    """Gathering begins again with every start. Without a word, what was said before holds."""
     if except_of is None:
-        return {"except_cursor": sa.case((M.except_of.is_not(None), ""), else_=None)}
+        return {"except_cursor": "" if mailout.except_of else None}
     return {"except_of": list(except_of) or sa.null(), "except_cursor": "" if except_of else None}
 
 
-def _insert_letter(tx: Connection, tenant_id: str, letter: Letter, now: datetime) -> str:
-    letter_id = new_id(now)
-    tx.execute(
-        letters.insert().values(
-            id=letter_id,
-            tenant_id=tenant_id,
-            subject=letter.subject,
-            preheader=letter.preheader,
-            from_name=letter.from_name,
-            reply_to=letter.reply_to,
-            text_only=letter.text_only,
-            html=letter.html,
-            text=letter.text,
-            created_at=now,
-        )
-    )
-    return letter_id
+_OWN = tuple(
+    f.name
+    for f in fields(Mailout)
+    if f.name not in ("status", "audience", "warnings", "except_of", "page_event")
+    if f.name in M
+)
 
 
 def _as_mailout(row: Row[Any]) -> Mailout:
-    return Mailout(
-        id=row.id,
-        tenant_id=row.tenant_id,
-        letter_id=row.letter_id,
-        name=row.name,
-        source=row.source,
-        source_id=row.source_id,
-        is_test=row.is_test,
-        audience=tuple(row.audience) if row.audience is not None else None,
-        warnings=tuple(row.warnings),
-        status=MailoutStatus(row.status),
-        phase=Phase(row.phase) if row.phase else None,
-        paused=row.paused,
-        cancelled=row.cancelled,
-        reason=row.reason,
-        created_at=row.created_at,
-        started_at=row.started_at,
-        sent_at=row.sent_at,
-        send_at=row.send_at,
-        scheduled=row.scheduled,
-        except_of=tuple(row.except_of or ()),
-        page_event=PageEvent(row.page_event, row.page_event_at) if row.page_event else None,
-        forced=row.forced,
+    own = {name: getattr(row, f"mailouts_{name}") for name in M.keys()}  # noqa: SIM118 (a collection of columns)
+    told = {name: getattr(row, f"dispatches_{name}") for name in D.keys()}  # noqa: SIM118
+    page_event = PageEvent(own["page_event"], own["page_event_at"]) if own["page_event"] else None
+    mailout = Mailout(
+        **{name: own[name] for name in _OWN},
+        status=MailoutStatus(own["status"]),
+        audience=tuple(own["audience"]) if own["audience"] is not None else None,
+        warnings=tuple(own["warnings"]),
+        except_of=tuple(own["except_of"] or ()),
+        page_event=page_event,
     )
+    return mailout.seen_through(as_dispatch(told))

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import mailouts, subscribers, suppressions
+from sendonce.adapters.stores.schema import dispatches, mailouts, subscribers, suppressions
 from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.dispatches import PlannedJob, insert_jobs, make_room
 from sendonce.adapters.stores.sql.exclusions import excluded_by, forget_excluded, gather_excluded
 from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
 from sendonce.domain.engine.addresses import parse_address
@@ -21,6 +22,7 @@ from sendonce.domain.mailouts.mailouts import PlanProgress
 from sendonce.domain.people.suppression_keys import suppression_key
 from sendonce.domain.people.suppressions import EVERYBODY
 
+D = dispatches.c
 M = mailouts.c
 S = subscribers.c
 # Planning touches nothing outside, so its lease may expire by age: a second planner would only meet
@@ -36,40 +38,43 @@ class SqlPlanning:
         with self._db.writing() as tx:
             hold_pepper(self._db, tx)
             now = self._db.now(tx)
-            mailout = self._take_planner_lease(tx, mailout_id, planner, now)
-            if mailout is None:
+            dispatch = self._take_planner_lease(tx, mailout_id, planner, now)
+            if dispatch is None:
                 return None
+            mailout = tx.execute(sa.select(mailouts).where(M.id == mailout_id)).one()
             if mailout.except_cursor is not None:
                 cursor = gather_excluded(self._db, tx, mailout, size)
                 tx.execute(mailouts.update().where(M.id == mailout_id).values(except_cursor=cursor))
                 return PlanProgress(0, False)
-            people = self._next_people(tx, mailout, size)
-            added = self._insert_jobs(tx, mailout, people, now) if people else 0
+            people = [] if dispatch.cancelled else self._next_people(tx, mailout, size)
+            added = self._insert_jobs(tx, dispatch, people, now)
             finished = len(people) < size or mailout.audience is not None
             if finished and mailout.except_of:
                 finished = forget_excluded(tx, mailout_id, size)
-            cursor = people[-1].address_key if people else mailout.plan_cursor
-            advanced = {"plan_cursor": cursor, "phase": "running" if finished else "planning"}
-            tx.execute(mailouts.update().where(M.id == mailout_id).values(**advanced, updated_at=now))
+            if people:
+                make_room(tx, dispatch, now, now)
+                advanced = {"plan_cursor": people[-1].address_key, "updated_at": now}
+                tx.execute(mailouts.update().where(M.id == mailout_id).values(**advanced))
+            if finished:
+                ready = dispatches.update().where(D.id == mailout_id)
+                tx.execute(ready.values(phase="running", updated_at=now))
             return PlanProgress(added, finished)
 
     def _take_planner_lease(
-        self, tx: Connection, mailout_id: str, planner: str, now: datetime
+        self, tx: Connection, dispatch_id: str, planner: str, now: datetime
     ) -> Row[Any] | None:
-        """The mailout, if it is being planned and nobody else holds the lease."""
-        free = sa.or_(M.planner.is_(None), M.planner == planner, M.planner_until < now)
+        """The dispatch, if it is being planned and nobody else holds the lease."""
+        free = sa.or_(D.planner.is_(None), D.planner == planner, D.planner_until < now)
         update = (
-            mailouts.update()
-            .where(M.id == mailout_id, M.status == "sending", M.phase == "planning", free)
+            dispatches.update()
+            .where(D.id == dispatch_id, D.phase == "planning", free)
             .values(planner=planner, planner_until=now + PLANNER_LEASE)
-            .returning(mailouts)
+            .returning(dispatches)
         )
         return tx.execute(update).one_or_none()
 
     def _next_people(self, tx: Connection, mailout: Row[Any], size: int) -> Sequence[Person]:
         """Active subscribers in the order of their addresses: rows that append are cheap rows."""
-        if mailout.cancelled:
-            return []
         if mailout.audience is not None:
             return self._test_audience(tx, mailout)
         query = _people(mailout).where(
@@ -95,41 +100,23 @@ class SqlPlanning:
             people.append(Person(address.text, address.key, key, name, attributes, False, None))
         return people
 
-    def _insert_jobs(self, tx: Connection, mailout: Row[Any], people: Sequence[Person], now: datetime) -> int:
+    def _insert_jobs(
+        self, tx: Connection, dispatch: Row[Any], people: Sequence[Person], now: datetime
+    ) -> int:
         ids = time_ordered_ids(len(people), int(now.timestamp() * 1000))
-        due = self._db.moment(now)
-        rows = [
-            (
+        jobs = [
+            PlannedJob(
                 job_id,
-                mailout.tenant_id,
-                mailout.id,
                 person.email,
                 person.address_key,
                 person.suppression_key,
                 json.dumps(_fields(person), ensure_ascii=False),
                 "skipped" if person.why_skipped else "scheduled",
                 person.why_skipped,
-                due,
             )
             for job_id, person in zip(ids, people, strict=True)
         ]
-        statement = self._db.statement("plan")
-        if self._db.is_sqlite:
-            return tx.exec_driver_sql(statement, rows).rowcount
-        columns = [list(column) for column in zip(*rows, strict=True)]
-        named = {
-            "ids": columns[0],
-            "tenant": mailout.tenant_id,
-            "mailout": mailout.id,
-            "recipients": columns[3],
-            "keys": columns[4],
-            "suppression_keys": columns[5],
-            "fields": columns[6],
-            "states": columns[7],
-            "reasons": columns[8],
-            "due": now,
-        }
-        return tx.exec_driver_sql(statement, named).rowcount
+        return insert_jobs(self._db, tx, dispatch, jobs, now)
 
 
 class Person(NamedTuple):

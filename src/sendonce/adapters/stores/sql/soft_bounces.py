@@ -10,7 +10,13 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from sendonce.adapters.stores.schema import delivery_events, mailouts, message_jobs, subscribers, suppressions
+from sendonce.adapters.stores.schema import (
+    delivery_events,
+    dispatches,
+    message_jobs,
+    subscribers,
+    suppressions,
+)
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.suppressions import suppress
 from sendonce.domain.engine.events import BounceType, EventKind
@@ -89,14 +95,14 @@ class SoftBounces:
 
 
 def _letters(tx: Connection, job: TrackedJob) -> Iterator[LetterFate]:
-    """The tenant's letters to the recipient of a job, one a mailout, so that the index of the rule
-    "once a mailout" finds them."""
+    """The tenant's letters to the recipient of a job, one a dispatch, so that the index of the rule
+    "once a dispatch" finds them."""
     soft = (E.job_id == J.id) & (E.kind == EventKind.BOUNCE) & (E.bounce_type == BounceType.TRANSIENT)
-    own = sa.select(mailouts.c.id).where(mailouts.c.tenant_id == job.tenant_id)
+    own = sa.select(dispatches.c.id).where(dispatches.c.tenant_id == job.tenant_id)
     query = (
         sa.select(J.id, J.delivered_at, sa.func.count(E.id), sa.func.max(E.bounce_subtype))
         .select_from(message_jobs.outerjoin(delivery_events, soft))
-        .where(J.mailout_id.in_(own), J.recipient_key == job.recipient_key)
+        .where(J.dispatch_id.in_(own), J.recipient_key == job.recipient_key)
         .group_by(J.id, J.delivered_at)
     )
     for job_id, delivered_at, bounces, subtype in tx.execute(query):

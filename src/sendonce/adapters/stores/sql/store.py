@@ -12,11 +12,13 @@ import sqlalchemy as sa
 from sendonce.adapters.stores.schema import HEAD, ledger, tenants
 from sendonce.adapters.stores.sql.assets import SqlAssets
 from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.dispatches import SqlDispatches
 from sendonce.adapters.stores.sql.event_route import SqlEventRoute
 from sendonce.adapters.stores.sql.events import SqlEvents
 from sendonce.adapters.stores.sql.jobs import SqlJobs
 from sendonce.adapters.stores.sql.keys import SqlKeys
 from sendonce.adapters.stores.sql.ledger import SqlLedger
+from sendonce.adapters.stores.sql.letters import SqlLetters
 from sendonce.adapters.stores.sql.mailouts import SqlMailouts
 from sendonce.adapters.stores.sql.outbox import SqlOutbox
 from sendonce.adapters.stores.sql.people import SqlPeople
@@ -32,10 +34,12 @@ from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import Refused, SchemaMismatch, Unavailable
 from sendonce.ports.engine import (
     Canaries,
+    Dispatches,
     EventRoute,
     Events,
     Jobs,
     Ledger,
+    Letters,
     Outbox,
     Permits,
     SenderHolds,
@@ -53,6 +57,8 @@ class SqlStore:
 
     ledger: Ledger
     jobs: Jobs
+    dispatches: Dispatches
+    letters: Letters
     canaries: Canaries
     event_route: EventRoute
     mailouts: Mailouts
@@ -71,6 +77,8 @@ class SqlStore:
         self.database = database
         self.ledger = SqlLedger(database)
         self.jobs = SqlJobs(database)
+        self.dispatches = SqlDispatches(database)
+        self.letters = SqlLetters(database)
         self.canaries = SqlCanaries(database)
         self.event_route = SqlEventRoute(database)
         self.mailouts = SqlMailouts(database)
@@ -147,7 +155,7 @@ def upgrade_schema(database: Database) -> str | None:
         raise SchemaMismatch(
             f"The database has schema {before}, which this program does not know: upgrade sendonce."
         )
-    with database.writing() as tx:
+    with database.migrating() as tx:
         if not database.is_sqlite:
             _make_schema(database, tx)
             # Two upgrades at once wait for each other; a transaction's lock passes a pooler too.

@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from sendonce.adapters.stores.schema import canaries, mailouts, message_jobs, permit_keys, permits, workers
+from sendonce.adapters.stores.schema import canaries, dispatches, message_jobs, permit_keys, permits, workers
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import in_state
 from sendonce.domain.engine.jobs import JobState
@@ -92,7 +92,7 @@ def sign_off(tx: sa.Connection, worker_id: str, how: str, now: datetime) -> None
     """The worker is over, and its permits and its planning return."""
     tx.execute(workers.update().where(W.id == worker_id, W.ended_at.is_(None)).values(ended_at=now, end=how))
     tx.execute(permits.update().where(P.worker_id == worker_id, P.expires_at > now).values(expires_at=now))
-    tx.execute(mailouts.update().where(mailouts.c.planner == worker_id).values(planner=None))
+    tx.execute(dispatches.update().where(dispatches.c.planner == worker_id).values(planner=None))
 
 
 class SqlPermits:

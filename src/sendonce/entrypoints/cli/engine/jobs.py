@@ -20,7 +20,7 @@ from sendonce.flows.engine.resolve_doubts import weigh_doubts
 from sendonce.wiring.worker import doubt_quiet
 
 if TYPE_CHECKING:
-    from sendonce.flows.mailouts.retry_jobs import RetryReport
+    from sendonce.flows.engine.retry_jobs import RetryReport
     from sendonce.ports.store import Store
 
 group = typer.Typer(name="jobs", help="Message jobs: one letter to one recipient each.", no_args_is_help=True)
@@ -60,7 +60,7 @@ def in_doubt(mailout: MailoutOption = None, limit: LimitOption = 1000, json: Jso
     with opened_store(settings) as store:
         mailout_id = find_mailout(store, mailout).id if mailout else None
         weighed = _weighed(store, doubt_quiet(settings), mailout_id, limit)
-        jobs = store.jobs.list(states=[JobState.IN_DOUBT], mailout_id=mailout_id, limit=limit)
+        jobs = store.jobs.list(states=[JobState.IN_DOUBT], dispatch_id=mailout_id, limit=limit)
         shown = [(job, weighed[job.id]) for job in jobs if job.id in weighed]
     if json:
         print_json([{**as_dict(job), "parked": found.parked, "why": found.why} for job, found in shown])
@@ -74,7 +74,7 @@ def in_doubt(mailout: MailoutOption = None, limit: LimitOption = 1000, json: Jso
 
 
 def _weighed(store: Store, quiet: timedelta, mailout_id: str | None, limit: int) -> dict[str, Weighed]:
-    found = weigh_doubts(store, quiet, mailout_id=mailout_id, limit=limit)
+    found = weigh_doubts(store, quiet, dispatch_id=mailout_id, limit=limit)
     return {doubt.job_id: weighed for doubt, weighed in found}
 
 
@@ -102,7 +102,7 @@ def resolve(
         word = Word(
             sent=verdict == Verdict.SENT,
             jobs=job_ids or (),
-            mailout_id=find_mailout(store, mailout).id if mailout else None,
+            dispatch_id=find_mailout(store, mailout).id if mailout else None,
             worker_id=worker,
             note=note,
         )
@@ -128,7 +128,7 @@ def retry(
 ) -> None:
     """Give dead or failed letters another life: those named, or all of a mailout."""
     from sendonce.flows.engine.find_jobs import find_jobs
-    from sendonce.flows.mailouts.retry_jobs import RetryOrder, retry_all, retry_named
+    from sendonce.flows.engine.retry_jobs import RetryOrder, retry_all, retry_named
 
     if job_ids and (mailout or failed or code):
         raise BadInput("Name the jobs, or choose them with --mailout, --failed and --code: not both.")
@@ -181,7 +181,7 @@ def _report(moved: int, asked: int, what: str, json: bool) -> None:
 def _show(states: Sequence[JobState], mailout: str | None, limit: int, json: bool) -> None:
     with opened_store(ready_settings()) as store:
         mailout_id = find_mailout(store, mailout).id if mailout else None
-        jobs = store.jobs.list(states=states, mailout_id=mailout_id, limit=limit)
+        jobs = store.jobs.list(states=states, dispatch_id=mailout_id, limit=limit)
     if json:
         print_json([as_dict(job) for job in jobs])
         return

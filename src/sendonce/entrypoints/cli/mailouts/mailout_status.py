@@ -133,7 +133,7 @@ def _why_nothing(store: Store, mailout: Mailout) -> str:
     books = store.jobs.books(mailout.id)
     ways = []
     for state in (JobState.FAILED, JobState.DEAD, JobState.SKIPPED):
-        for job in store.jobs.list(states=[state], mailout_id=mailout.id, limit=1):
+        for job in store.jobs.list(states=[state], dispatch_id=mailout.id, limit=1):
             # A server's reply may have several lines, and characters that a terminal would obey.
             words = (job.reason or job.code or "no reason given").split()
             why = "".join(c for c in " ".join(words) if c.isprintable())

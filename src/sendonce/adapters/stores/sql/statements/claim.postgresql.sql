@@ -1,4 +1,4 @@
--- Claim due jobs of one mailout; suppressed ones are skipped in the same breath. {limit} is a number in the
+-- Claim due jobs of one dispatch; suppressed ones are skipped in the same breath. {limit} is a number in the
 -- text, and the picked are found again by arrays: a plan that is kept knows then that they are few. As a
 -- parameter and a join it reads the whole table from some size on.
 WITH picked AS MATERIALIZED (
@@ -6,12 +6,12 @@ WITH picked AS MATERIALIZED (
         SELECT 1 FROM suppressions s WHERE s.key = j.suppression_key AND s.tenant_id IN (j.tenant_id, '*')
     ) AS suppressed
     FROM message_jobs j
-    WHERE j.mailout_id = %(mailout)s AND j.state = 'scheduled' AND j.due_at <= %(now)s
+    WHERE j.dispatch_id = %(dispatch)s AND j.state = 'scheduled' AND j.due_at <= %(now)s
       AND EXISTS (
-        SELECT 1 FROM mailouts m
-        WHERE m.id = %(mailout)s AND m.status = 'sending' AND m.phase = 'running'
-          AND NOT m.paused AND NOT m.cancelled)
-    ORDER BY j.due_at, j.id
+        SELECT 1 FROM dispatches d
+        WHERE d.id = %(dispatch)s AND d.phase = 'running'
+          AND NOT d.paused AND NOT d.cancelled)
+    ORDER BY j.due_at, j.priority, j.id
     LIMIT {limit}
     FOR UPDATE OF j SKIP LOCKED
 ), number AS MATERIALIZED (
@@ -22,14 +22,14 @@ WITH picked AS MATERIALIZED (
         state = 'skipped', reason = 'suppressed', settled_at = %(now)s, code = NULL, message_id = NULL,
         death_proof = NULL, death_proof_at = NULL, absence_proof = NULL
     WHERE id = ANY (ARRAY(SELECT id FROM picked WHERE suppressed))
-    RETURNING id, attempt, tries, recipient, fields, state
+    RETURNING id, state, letter_id, thread, attempt, tries, recipient, fields
 ), taken AS (
     UPDATE message_jobs SET
         state = 'sending', attempt = attempt + 1, worker_id = %(worker)s, claim_token = %(token)s,
         claimed_at = %(now)s, settled_at = NULL, code = NULL, reason = NULL, message_id = NULL,
         death_proof = NULL, death_proof_at = NULL, absence_proof = NULL
     WHERE id = ANY (ARRAY(SELECT id FROM picked WHERE NOT suppressed))
-    RETURNING id, attempt, tries, recipient, fields, state
+    RETURNING id, state, letter_id, thread, attempt, tries, recipient, fields
 )
-SELECT id::text, attempt, tries, recipient, fields, state, (SELECT seq FROM number)
+SELECT id::text, state, (SELECT seq FROM number), letter_id::text, thread, attempt, tries, recipient, fields
 FROM (TABLE skipped UNION ALL TABLE taken) AS claimed

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sendonce.domain.engine.jobs import MOVES, Job, JobState, Move
 from sendonce.errors import Refused
-from sendonce.ports.mailouts import MailoutStore
+from sendonce.ports.engine import EngineStore
 
 CHUNK = 1000
 WITHOUT_CODE = "no code"
@@ -16,13 +16,13 @@ WITHOUT_CODE = "no code"
 
 @dataclass(frozen=True, slots=True)
 class RetryOrder:
-    """Which letters: those in ``states``, of one mailout or of all, with any code or with this one.
+    """Which letters: those in ``states``, of one dispatch or of all, with any code or with this one.
 
     ``not_sent_elsewhere`` is an operator's word on those that ended before the database was adopted.
     """
 
     states: Sequence[JobState]
-    mailout_id: str | None = None
+    dispatch_id: str | None = None
     code: str | None = None
     not_sent_elsewhere: bool = False
 
@@ -43,24 +43,24 @@ class RetryReport:
         return sum(self.found.values())
 
 
-def retry_all(store: MailoutStore, order: RetryOrder, actor: str) -> RetryReport:
+def retry_all(store: EngineStore, order: RetryOrder, actor: str) -> RetryReport:
     """Schedule them again, a chunk per transaction. What was accepted or is in doubt is never among them.
 
-    Raises Refused for a mailout that was cancelled: that is final. Among all mailouts, it is left out.
+    Raises Refused for a dispatch that was cancelled: that is final. Among all dispatches, it is left out.
     """
     cancelled: dict[str, bool] = {}
-    if order.mailout_id is not None:
-        _refuse_if_cancelled(store, order.mailout_id)
+    if order.dispatch_id is not None:
+        _refuse_if_cancelled(store, order.dispatch_id)
     found: Counter[tuple[JobState, str]] = Counter()
     left: list[str] = []
     moved, after = 0, ""
     while jobs := store.jobs.list(
-        states=order.states, mailout_id=order.mailout_id, code=order.code, after=after, limit=CHUNK
+        states=order.states, dispatch_id=order.dispatch_id, code=order.code, after=after, limit=CHUNK
     ):
         after = jobs[-1].id
-        for mailout_id in {job.mailout_id for job in jobs} - cancelled.keys():
-            cancelled[mailout_id] = _is_cancelled(store, mailout_id)
-        chosen = [job for job in jobs if not cancelled[job.mailout_id]]
+        for dispatch_id in {job.dispatch_id for job in jobs} - cancelled.keys():
+            cancelled[dispatch_id] = _is_cancelled(store, dispatch_id)
+        chosen = [job for job in jobs if not cancelled[job.dispatch_id]]
         found.update(_kind(job) for job in chosen)
         left += _left_alone(chosen, order.not_sent_elsewhere)
         moved += store.ledger.retry(
@@ -70,12 +70,12 @@ def retry_all(store: MailoutStore, order: RetryOrder, actor: str) -> RetryReport
 
 
 def retry_named(
-    store: MailoutStore, jobs: Sequence[Job], actor: str, *, not_sent_elsewhere: bool = False
+    store: EngineStore, jobs: Sequence[Job], actor: str, *, not_sent_elsewhere: bool = False
 ) -> RetryReport:
     """The same for letters that somebody named."""
     may_move = [job for job in jobs if job.state in MOVES[Move.RETRY][0]]
-    for mailout_id in {job.mailout_id for job in may_move}:
-        _refuse_if_cancelled(store, mailout_id)
+    for dispatch_id in {job.dispatch_id for job in may_move}:
+        _refuse_if_cancelled(store, dispatch_id)
     moved = 0
     for start in range(0, len(may_move), CHUNK):
         chunk = [job.id for job in may_move[start : start + CHUNK]]
@@ -92,11 +92,13 @@ def _kind(job: Job) -> tuple[JobState, str]:
     return job.state, job.code or WITHOUT_CODE
 
 
-def _refuse_if_cancelled(store: MailoutStore, mailout_id: str) -> None:
-    if _is_cancelled(store, mailout_id):
-        raise Refused(f"Mailout {mailout_id} was cancelled, and that is final: nothing of it is sent again.")
+def _refuse_if_cancelled(store: EngineStore, dispatch_id: str) -> None:
+    dispatch = store.dispatches.get(dispatch_id)
+    if dispatch is not None and dispatch.cancelled:
+        name = f"{dispatch.kind.capitalize()} {dispatch_id}"
+        raise Refused(f"{name} was cancelled, and that is final: nothing of it is sent again.")
 
 
-def _is_cancelled(store: MailoutStore, mailout_id: str) -> bool:
-    mailout = store.mailouts.get(mailout_id)
-    return mailout is not None and mailout.cancelled
+def _is_cancelled(store: EngineStore, dispatch_id: str) -> bool:
+    dispatch = store.dispatches.get(dispatch_id)
+    return dispatch is not None and dispatch.cancelled

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.people.suppressions import SuppressionReason
 from sendonce.errors import BadInput
-from sendonce.ports.mailouts import MailoutStore
+from sendonce.ports.people import PeopleStore
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ class Recipient:
     """
 
     address: str
-    mailout_id: str
+    letter_id: str | None = None
     held_back: SuppressionReason | None = None
     undoable: bool = False
     is_test: bool = False
@@ -31,13 +31,14 @@ class Recipient:
         return self.held_back is not None
 
 
-def look_up(store: MailoutStore, job_id: str) -> Recipient | None:
+def look_up(store: PeopleStore, job_id: str) -> Recipient | None:
     """The recipient of a job; None for an unknown job. Changes nothing."""
     job = store.jobs.get(job_id)
-    mailout = store.mailouts.get(job.mailout_id) if job else None
-    if job is None or mailout is None:
+    dispatch = store.dispatches.get(job.dispatch_id) if job else None
+    if job is None or dispatch is None:
         return None
-    recipient = Recipient(job.recipient, mailout.id, is_test=mailout.is_test)
+    letter_id = job.letter_id or dispatch.letter_id
+    recipient = Recipient(job.recipient, letter_id, is_test=dispatch.is_test)
     try:
         address = parse_address(job.recipient)
     except BadInput:  # an erased recipient has a hash in place of the address, and gets no letters
@@ -49,7 +50,7 @@ def look_up(store: MailoutStore, job_id: str) -> Recipient | None:
     return replace(recipient, held_back=found.reason, undoable=undoable)
 
 
-def unsubscribe(store: MailoutStore, job_id: str) -> Recipient | None:
+def unsubscribe(store: PeopleStore, job_id: str) -> Recipient | None:
     """Suppress the recipient for the tenant that wrote; a repeat changes nothing. None: unknown job.
 
     A test letter goes to its author's own addresses, which must go on receiving tests: it only rehearses.
@@ -64,7 +65,7 @@ def unsubscribe(store: MailoutStore, job_id: str) -> Recipient | None:
     return look_up(store, job_id)
 
 
-def undo_unsubscribe(store: MailoutStore, job_id: str) -> Recipient | None:
+def undo_unsubscribe(store: PeopleStore, job_id: str) -> Recipient | None:
     """Take an unsubscription back, if it came from this letter a short while ago; the answer tells."""
     recipient = look_up(store, job_id)
     if recipient is None:

@@ -1,0 +1,256 @@
+"""Dispatches on SQL: their jobs planned by any door, paused, cancelled, and finished when nothing is open."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from sendonce.adapters.stores.schema import dispatches, message_jobs
+from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
+from sendonce.adapters.stores.sql.rows import in_state, insert_audit, insert_outbox, new_id
+from sendonce.domain.engine.dispatches import (
+    CANCELLED,
+    Dispatch,
+    DispatchPhase,
+    DispatchResult,
+    NewDispatch,
+    NewJob,
+    ended_topic,
+)
+from sendonce.domain.engine.ids import time_ordered_ids
+from sendonce.domain.engine.jobs import JobState
+from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.people.suppression_keys import suppression_key
+from sendonce.errors import NotFound, Refused
+
+D = dispatches.c
+J = message_jobs.c
+_FIELDS = tuple(f.name for f in fields(Dispatch) if f.name not in ("phase", "result"))
+RUNNING = D.phase == sa.literal_column("'running'")
+CLAIMABLE = sa.and_(RUNNING, ~D.paused, ~D.cancelled)
+
+
+class SqlDispatches:
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    def open(self, tenant_id: TenantId, new: NewDispatch) -> Dispatch:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            started = {"phase": "planning", "started_at": now}
+            dispatch_id = insert_dispatch(tx, new_id(now), tenant_id, new, now, **started)
+            return as_dispatch(tx.execute(sa.select(dispatches).where(D.id == dispatch_id)).one()._mapping)
+
+    def plan(self, dispatch_id: str, jobs: Sequence[NewJob]) -> int:
+        with self._db.writing() as tx:
+            hold_pepper(self._db, tx)
+            now = self._db.now(tx)
+            row = lock_dispatch(tx, dispatch_id)
+            if row is None:
+                raise NotFound(f"There is no dispatch {dispatch_id}.")
+            if row.cancelled:
+                raise Refused(f"Dispatch {dispatch_id} was cancelled, and that is final: plan another.")
+            added = insert_jobs(self._db, tx, row, self._planned(tx, jobs, now), now)
+            if added:
+                make_room(tx, row, min(job.due_at or now for job in jobs), now)
+            return added
+
+    def _planned(self, tx: Connection, jobs: Sequence[NewJob], now: datetime) -> list[PlannedJob]:
+        pepper = pepper_in_force(self._db, tx)
+        ids = time_ordered_ids(len(jobs), int(now.timestamp() * 1000))
+        return [
+            PlannedJob(
+                job_id,
+                job.recipient.text,
+                job.recipient.key,
+                suppression_key(job.recipient.key, pepper),
+                json.dumps(job.fields, ensure_ascii=False),
+                "scheduled",
+                None,
+                json.dumps(self._own(job)),
+            )
+            for job_id, job in zip(ids, jobs, strict=True)
+        ]
+
+    def _own(self, job: NewJob) -> dict[str, Any]:
+        due = str(self._db.moment(job.due_at)) if job.due_at else None
+        thread = {"thread": asdict(job.thread)} if job.thread else {}
+        own = {"due_at": due, "letter_id": job.letter_id, "sender_id": job.sender_id}
+        return {**own, **thread, "priority": job.priority}
+
+    def run(self, dispatch_id: str) -> bool:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            update = dispatches.update().where(D.id == dispatch_id, D.phase == "planning")
+            return tx.execute(update.values(phase="running", updated_at=now)).rowcount == 1
+
+    def get(self, dispatch_id: str) -> Dispatch | None:
+        with self._db.reading() as tx:
+            row = tx.execute(sa.select(dispatches).where(D.id == dispatch_id)).one_or_none()
+            return as_dispatch(row._mapping) if row else None
+
+    # -- pausing, cancelling, finishing --------------------------------------------------------
+
+    def to_finish(self, *, thorough: bool = False) -> Sequence[Dispatch]:
+        may_be_over = sa.or_(D.due_from.is_(None), D.cancelled)
+        if thorough:
+            may_be_over = sa.or_(D.cancelled, ~_has_job(JobState.SCHEDULED, JobState.SENDING))
+        query = sa.select(dispatches).where(RUNNING, may_be_over).order_by(D.id)
+        with self._db.reading() as tx:
+            return [as_dispatch(row) for row in tx.execute(query).mappings()]
+
+    def put_off_beyond(self, longest: timedelta) -> Sequence[str]:
+        with self._db.reading() as tx:
+            last = sa.select(sa.func.max(J.due_at, type_=J.due_at.type)).where(J.dispatch_id == D.id)
+            last = last.where(in_state(JobState.SCHEDULED)).correlate(dispatches)
+            far = last.scalar_subquery() > self._db.now(tx) + longest
+            query = sa.select(D.id).where(RUNNING, ~D.cancelled, far).order_by(D.id)
+            return list(tx.execute(query).scalars())
+
+    def set_paused(self, dispatch_id: str, paused: bool) -> bool:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            update = dispatches.update().where(
+                D.id == dispatch_id, D.phase != "over", D.started_at.is_not(None), ~D.cancelled
+            )
+            reason = D.reason if paused else None
+            changed = update.values(paused=paused, reason=reason, awake=False, updated_at=now)
+            return tx.execute(changed).rowcount == 1
+
+    def cancel(self, dispatch_id: str) -> bool:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            row = lock_dispatch(tx, dispatch_id)
+            if row is None or row.cancelled or row.phase == DispatchPhase.OVER:
+                return False
+            changes: dict[str, Any] = {"cancelled": True, "reason": CANCELLED, "awake": False}
+            if row.started_at is None:
+                changes |= {"phase": "over", "result": "failed", "ended_at": now}
+            elif row.phase == DispatchPhase.PREPARING:
+                changes["phase"] = "running"  # there is nothing to plan any more
+            tx.execute(dispatches.update().where(D.id == dispatch_id).values(**changes, updated_at=now))
+            insert_audit(tx, now, "operator", "cancel", dispatch_id, {})
+            return True
+
+    def cancel_chunk(self, dispatch_id: str, size: int) -> int:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            chosen = (
+                sa.select(J.id)
+                .join(dispatches, D.id == J.dispatch_id)
+                .where(J.dispatch_id == dispatch_id, in_state(JobState.SCHEDULED), D.cancelled)
+                .order_by(J.id)
+                .limit(size)
+            )
+            update = message_jobs.update().where(J.id.in_(chosen), in_state(JobState.SCHEDULED))
+            return tx.execute(update.values(state="skipped", reason=CANCELLED, settled_at=now)).rowcount
+
+    def call_back_chunk(self, dispatch_id: str, longest: timedelta, size: int) -> int:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            row = lock_dispatch(tx, dispatch_id)
+            far = sa.select(J.id).where(J.dispatch_id == dispatch_id, in_state(JobState.SCHEDULED))
+            chosen = far.where(J.due_at > now + longest).order_by(J.due_at).limit(size)
+            update = message_jobs.update().where(J.id.in_(chosen), in_state(JobState.SCHEDULED))
+            called = tx.execute(update.values(due_at=now)).rowcount
+            if row is not None and called:
+                make_room(tx, row, now, now)
+            return called
+
+    def complete(self, dispatch_id: str) -> DispatchResult | None:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            # Lock first and look afterwards, in a statement of its own: a look from the lock's own
+            # snapshot misses a job that another transaction has just made scheduled.
+            row = lock_dispatch(tx, dispatch_id)
+            if row is None:
+                return None
+            lost = sa.or_(D.cancelled, _has_job()) & ~_has_job(JobState.SENT, JobState.IN_DOUBT)
+            ended = {"phase": "over", "result": sa.case((lost, "failed"), else_="sent"), "ended_at": now}
+            update = (
+                dispatches.update()
+                .where(D.id == dispatch_id, RUNNING, ~_has_job(JobState.SCHEDULED, JobState.SENDING))
+                .values(**ended, awake=False, due_from=None, updated_at=now)
+                .returning(D.result)
+            )
+            result = tx.execute(update).scalar_one_or_none()
+            if result is None:
+                return None
+            body = {"dispatch_id": row.id, "owner_id": row.owner_id, "result": result}
+            insert_outbox(tx, now, ended_topic(row.kind), body)
+            return DispatchResult(result)
+
+
+def _has_job(*states: JobState) -> sa.ColumnElement[bool]:
+    """Whether a dispatch has a job, or one in one of these states: an index of its own for each state."""
+    of_dispatch = sa.select(J.id).where(J.dispatch_id == D.id).correlate(dispatches)
+    if not states:
+        return of_dispatch.exists()
+    return sa.or_(*(of_dispatch.where(in_state(state)).exists() for state in states))
+
+
+def as_dispatch(row: Mapping[Any, Any]) -> Dispatch:
+    known = {name: row[name] for name in _FIELDS}
+    result = DispatchResult(row["result"]) if row["result"] else None
+    return Dispatch(phase=DispatchPhase(row["phase"]), result=result, **known)
+
+
+def insert_dispatch(
+    tx: Connection, dispatch_id: str, tenant_id: TenantId, new: NewDispatch, now: datetime, **changes: Any
+) -> str:
+    own = {"id": dispatch_id, "tenant_id": tenant_id, "created_at": now, "updated_at": now}
+    tx.execute(dispatches.insert().values({**asdict(new), **own, **changes}))
+    return dispatch_id
+
+
+def lock_dispatch(tx: Connection, dispatch_id: str) -> Row[Any] | None:
+    """The row, as it is once its lock is ours. Not the strongest lock: see ``arrows.lock_dispatches``."""
+    query = sa.select(dispatches).where(D.id == dispatch_id).with_for_update(key_share=True)
+    return tx.execute(query).one_or_none()
+
+
+def make_room(tx: Connection, row: Row[Any], due: datetime, now: datetime) -> None:
+    """Scheduled jobs come into a dispatch, the first due at ``due``: over → running. Its lock is held."""
+    changes: dict[str, Any] = {}
+    if row.due_from is None or due < row.due_from:
+        changes["due_from"] = due
+    if row.phase == DispatchPhase.OVER:
+        changes |= {"phase": "running", "result": None, "ended_at": None}
+    if changes:
+        tx.execute(dispatches.update().where(D.id == row.id).values(**changes, updated_at=now))
+
+
+class PlannedJob(NamedTuple):
+    """A row for the statement "plan". ``fields`` and ``own`` are JSON texts."""
+
+    id: str
+    recipient: str
+    recipient_key: str
+    suppression_key: str
+    fields: str
+    state: str
+    reason: str | None
+    own: str | None = None
+
+
+def insert_jobs(
+    database: Database, tx: Connection, dispatch: Row[Any], jobs: Sequence[PlannedJob], due: datetime
+) -> int:
+    """One job a recipient, ever: how many are new. Those without a time of their own are due at ``due``."""
+    if not jobs:
+        return 0
+    statement = database.statement("plan")
+    if database.is_sqlite:
+        common = (dispatch.tenant_id, dispatch.id, database.moment(due))
+        return tx.exec_driver_sql(statement, [(*job, *common) for job in jobs]).rowcount
+    names = ("ids", "recipients", "keys", "suppression_keys", "fields", "states", "reasons", "owns")
+    columns = dict(zip(names, map(list, zip(*jobs, strict=True)), strict=True))
+    values = {**columns, "tenant": dispatch.tenant_id, "dispatch": dispatch.id, "due": due}
+    return tx.exec_driver_sql(statement, values).rowcount

@@ -1,0 +1,61 @@
+"""Finish dispatches: skip what was cancelled, call back what a wrong clock put off, end what is done."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+from sendonce.domain.engine.failpoints import failpoint
+from sendonce.ports.engine import EngineStore
+
+log = logging.getLogger(__name__)
+
+CHUNK = 5_000
+THOROUGH_EVERY = 60.0
+BEYOND_EVERY_RETRY = timedelta(days=1)
+"""A job due so much later than the longest wait for a retry got its time from a clock that was wrong."""
+
+
+class Finisher:
+    """``pause`` lets others write between chunks; True from it means that the process is about to end.
+
+    ``longest_retry`` is in seconds.
+    """
+
+    def __init__(self, store: EngineStore, pause: Callable[[], bool], longest_retry: float) -> None:
+        self._store = store
+        self._pause = pause
+        self._longest_wait = timedelta(seconds=longest_retry) + BEYOND_EVERY_RETRY
+        self._thorough_at = time.monotonic()
+
+    def run(self) -> None:
+        """One round. What nobody noted in the dispatch itself is looked for now and then only."""
+        thorough = time.monotonic() >= self._thorough_at
+        if thorough:
+            self._thorough_at = time.monotonic() + THOROUGH_EVERY
+            for dispatch_id in self._store.dispatches.put_off_beyond(self._longest_wait):
+                self._call_back(dispatch_id)
+        for dispatch in self._store.dispatches.to_finish(thorough=thorough):
+            if dispatch.cancelled:
+                self._skip_cancelled(dispatch.id)
+            self._complete(dispatch.id, dispatch.kind)
+
+    def _skip_cancelled(self, dispatch_id: str) -> None:
+        while self._store.dispatches.cancel_chunk(dispatch_id, CHUNK):
+            if self._pause():
+                return
+
+    def _call_back(self, dispatch_id: str) -> None:
+        """A clock that was years ahead left jobs that nobody would live to see sent."""
+        while found := self._store.dispatches.call_back_chunk(dispatch_id, self._longest_wait, CHUNK):
+            log.warning("letters due far ahead are due now", extra={"fields": {"jobs": found}})
+            if self._pause():
+                return
+
+    def _complete(self, dispatch_id: str, kind: str) -> None:
+        failpoint("complete-before")
+        result = self._store.dispatches.complete(dispatch_id)
+        if result is not None:
+            log.info(f"{kind} over", extra={"fields": {kind: dispatch_id, "status": str(result)}})
