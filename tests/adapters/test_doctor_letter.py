@@ -107,7 +107,7 @@ def test_a_letter_on_a_page_that_cannot_be_read_is_told(desk: Desk) -> None:
         door,
         lambda: SETTINGS,
         lambda _: sources,
-        lambda it, name: it.mailouts.get(name),
+        lambda it, name: it.mailouts.get(DEFAULT_TENANT, name),
         mailout,
         leaves=True,
     )

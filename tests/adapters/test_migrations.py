@@ -27,6 +27,7 @@ from sendonce.adapters.stores.sql.store import (
     upgrade_schema,
 )
 from sendonce.domain.engine.jobs import ClaimRequest
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import Refused, SchemaMismatch
 from tests.conformance.stage import NOBODY, worker_record
 from tests.postgres import PostgresServer
@@ -250,7 +251,7 @@ def test_letters_of_the_first_schema_come_over(first_schema: str) -> None:
         store = SqlStore(database)
         letter = store.mailouts.letter(MAILOUT_ID)
         assert (letter.subject, letter.reply_to, letter.text_only) == ("Hi", None, False)
-        mailout = store.mailouts.get(MAILOUT_ID)
+        mailout = store.mailouts.get(DEFAULT_TENANT, MAILOUT_ID)
         assert mailout is not None
         assert (mailout.scheduled, mailout.send_at, mailout.except_of) == (False, None, ())
         assert store.mailouts.due() == []
@@ -330,7 +331,7 @@ def test_mailouts_in_every_state_come_over(former: str, former_schema: str) -> N
         assert upgrade_schema(database) == former_schema
         store = SqlStore(database)
         for number, (status, phase, paused, cancelled, started) in enumerate(STATES.values(), start=10):
-            mailout = store.mailouts.get(mailout_id(number))
+            mailout = store.mailouts.get(DEFAULT_TENANT, mailout_id(number))
             assert mailout is not None
             shown = (mailout.status, mailout.phase, mailout.paused, mailout.cancelled)
             assert shown == (status, phase, paused, cancelled)

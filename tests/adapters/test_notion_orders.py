@@ -114,7 +114,7 @@ class Desk:
 
     @property
     def tests(self) -> list[Mailout]:
-        every = self.store.mailouts.all()
+        every = self.store.mailouts.of_all_tenants()
         return [m for m in every if m.is_test and m.source_id == self.page and m.letter_id]
 
     def goes_to_everybody(self) -> bool:
@@ -295,7 +295,7 @@ def test_both_webhooks_and_the_button_at_once(desk: Desk) -> None:
     desk.event()
     desk.press()
     assert desk.goes_to_everybody()
-    assert len([m for m in desk.store.mailouts.all() if m.source_id == desk.page]) == 1
+    assert len([m for m in desk.store.mailouts.of_all_tenants() if m.source_id == desk.page]) == 1
 
 
 def test_a_test_asked_for_elsewhere_takes_a_marked_page_back(desk: Desk) -> None:

@@ -151,7 +151,7 @@ def test_a_start_over_http_is_refused_with_the_reason(sqlite_url: str, how: dict
         assert refused.status == 409
         assert "in the SES sandbox" in refused.json["error"]
         assert "Request production access" in refused.json["error"]
-        assert [m.status for m in http.store.mailouts.all()] == [MailoutStatus.READY]
+        assert [m.status for m in http.store.mailouts.of_all_tenants()] == [MailoutStatus.READY]
         account[0] = HEALTHY_ACCOUNT
         assert http.start(mailout_id, **how).status == 200
 
@@ -204,7 +204,7 @@ def prepared(check: Answer, *, forced: bool = False, is_test: bool = False) -> l
     preparer = Preparer(store, {"notion": page}, lambda: SETTINGS, ["tester@example.org"], check)
     preparer.run()
     preparer.run()
-    return sorted(store.mailouts.all(), key=lambda each: each.is_test)
+    return sorted(store.mailouts.of_all_tenants(), key=lambda each: each.is_test)
 
 
 @pytest.mark.parametrize("is_test", [False, True])

@@ -89,7 +89,7 @@ class Stage:
         return progress is None or progress.finished
 
     def get(self, mailout_id: str) -> Mailout:
-        mailout = self.store.mailouts.get(mailout_id)
+        mailout = self.store.mailouts.get(DEFAULT_TENANT, mailout_id)
         assert mailout is not None
         return mailout
 
@@ -157,7 +157,7 @@ class Stage:
         return found
 
     def check_books(self) -> None:
-        for mailout in self.store.mailouts.all():
+        for mailout in self.store.mailouts.of_all_tenants():
             books = self.store.jobs.books(mailout.id)
             assert books.balanced, books
 

@@ -62,7 +62,7 @@ def test_an_unsent_mailout_is_deleted(stage: Stage, draft: bool) -> None:
     """It is gone with its letter, and the audit log has it."""
     mailout_id = stage.new_mailout(draft=draft).id
     assert [stage.store.mailouts.delete(mailout_id) for _ in range(2)] == [True, False]
-    assert stage.store.mailouts.get(mailout_id) is None
+    assert stage.store.mailouts.get(DEFAULT_TENANT, mailout_id) is None
     with pytest.raises(NotFound):
         stage.store.mailouts.letter(mailout_id)
     assert ("operator", "delete", mailout_id) in audit(stage.store)
@@ -86,12 +86,14 @@ def test_the_beginning_of_an_id_names_it(stage: Stage) -> None:
     """With its dashes or without; ids of one moment share theirs, and all of them are found."""
     mailout_id = stage.running(3)
     for length in (6, 8, 9, 13, 36):
-        assert mailout_id in stage.store.mailouts.with_prefix(mailout_id[:length], 10)
-    assert mailout_id in stage.store.mailouts.with_prefix(mailout_id.replace("-", "")[:20], 10)
+        assert mailout_id in stage.store.mailouts.with_prefix(DEFAULT_TENANT, mailout_id[:length], 10)
+    assert mailout_id in stage.store.mailouts.with_prefix(
+        DEFAULT_TENANT, mailout_id.replace("-", "")[:20], 10
+    )
     jobs = [job.id for job in stage.store.jobs.list(dispatch_id=mailout_id)]
     assert set(jobs) <= set(stage.store.jobs.with_prefix(jobs[0][:8], 10))
     assert stage.store.jobs.with_prefix(jobs[0], 10) == [jobs[0]]
-    assert stage.store.mailouts.with_prefix("ffffff", 10) == []
+    assert stage.store.mailouts.with_prefix(DEFAULT_TENANT, "ffffff", 10) == []
     assert [
         is_prefix(text) for text in ("abcde", "abcdef", "ABCDEF", "xbcdef", "0" * 33, "0198c5a1-7b1e")
     ] == [*(False, True, False, False, False, True)]

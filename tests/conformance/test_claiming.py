@@ -221,7 +221,7 @@ def test_an_unknown_name_is_no_row_and_no_error(stage: Stage, name: str) -> None
     stage.running()
     store = stage.store
     assert store.jobs.get(name) is None
-    assert store.mailouts.get(name) is None
+    assert store.mailouts.get(DEFAULT_TENANT, name) is None
     assert store.suppressions.unsubscribe(name) is None
     assert store.suppressions.resubscribe(name) is None
     assert store.ledger.resolve([name], sent=True, actor="jane", note="") == 0

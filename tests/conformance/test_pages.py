@@ -163,7 +163,7 @@ def test_an_event_of_the_page_starts_once(stage: Stage) -> None:
     first = PageEvent("e1", noon)
     assert mailouts.start(mailout_id, first)
     assert not mailouts.start(mailout_id, PageEvent("e2", noon + timedelta(minutes=1)))
-    shown = mailouts.get(mailout_id)
+    shown = mailouts.get(DEFAULT_TENANT, mailout_id)
     assert shown is not None
     assert shown.page_event == first
     assert mailouts.stop_before_first(mailout_id, "not yet")
@@ -182,7 +182,7 @@ def test_why_a_mailout_was_not_started(stage: Stage) -> None:
     mailouts = stage.store.mailouts
     mailout_id = page(stage)
     assert mailouts.note(mailout_id, "nobody to write to")
-    noted = mailouts.get(mailout_id)
+    noted = mailouts.get(DEFAULT_TENANT, mailout_id)
     assert noted is not None
     assert noted.reason == "nobody to write to"
     assert mailouts.start(mailout_id)

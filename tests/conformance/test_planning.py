@@ -136,6 +136,6 @@ def test_lists_of_mailouts(stage: Stage) -> None:
     """All mailouts come newest first, and can be asked for by status."""
     first, second = stage.mailout(), stage.mailout()
     stage.store.mailouts.start(first)
-    assert {m.id for m in stage.store.mailouts.all()} == {first, second}
+    assert {m.id for m in stage.store.mailouts.of_all_tenants()} == {first, second}
     assert [m.id for m in stage.store.mailouts.with_status(MailoutStatus.SENDING)] == [first]
-    assert len(stage.store.mailouts.all(limit=1)) == 1
+    assert len(stage.store.mailouts.of_all_tenants(limit=1)) == 1

@@ -32,8 +32,18 @@ READING: Mapping[str, frozenset[str]] = {
     "ledger": frozenset({"doubts", "identity", "now", "oldest_claim", "sending_of", "surroundings"}),
     "mailouts": frozenset(
         {
-            *("all", "count_excluded", "due", "get", "letter", "of_page", "twins", "with_prefix"),
-            *("being_prepared", "running", "with_stale_report", "with_status"),
+            *(
+                "all",
+                "count_excluded",
+                "due",
+                "get",
+                "letter",
+                "of_all_tenants",
+                "of_page",
+                "twins",
+                "with_prefix",
+            ),
+            *("being_prepared", "running", "twins", "with_prefix", "with_stale_report", "with_status"),
         }
     ),
     "outbox": frozenset({"due"}),
@@ -94,7 +104,7 @@ def test_a_verb_that_writes_is_seen_however_it_is_reached() -> None:
     assert list(writes_in("def f(keys): keys.rotate(me)")) == [(1, "keys.rotate")]
     assert list(writes_in("keys = store.keys; keys.rotate(me)")) == [(1, "keys.rotate")]
     assert list(writes_in("from cli import people\npeople.erase")) == []
-    assert list(writes_in("store.mailouts.get(name)")) == []
+    assert list(writes_in("store.mailouts.get(tenant, name)")) == []
 
 
 def test_every_reading_verb_is_a_verb_of_its_port() -> None:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import uvloop
 
-from sendonce.domain.mailouts.mailouts import MailoutStatus
+from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus
 from sendonce.entrypoints.cli.context import time_zone
 from sendonce.entrypoints.cli.mailouts.progress import Show, measuring, progress_lines
 from sendonce.errors import Unavailable
@@ -70,12 +70,12 @@ def _ticking_worker(settings: Settings, store: Store, clocks: SeenClocks | None 
     return make_worker(settings, store, no_metrics(), f"tick-{uuid.uuid4().hex[:12]}", clocks)
 
 
-def run_until_mailout_ends(settings: Settings, store: Store, mailout_id: str, *, silent: bool) -> None:
+def run_until_mailout_ends(settings: Settings, store: Store, mailout: Mailout, *, silent: bool) -> None:
     """Send in the foreground, with progress, until the mailout is over or paused, or its sender is held."""
     worker = make_worker(settings, store, no_metrics())
     tune_the_interpreter()
     with measuring("Sending", None, silent=silent) as show:
-        ended = _mailout_ends(settings, store, mailout_id, show)
+        ended = _mailout_ends(settings, store, mailout, show)
         uvloop.run(_until_signal(worker, worker.run(ended)))
     if not worker.was_stopped:
         _say_the_last_words(settings, store)
@@ -110,7 +110,7 @@ def _tell_notion(settings: Settings, store: Store) -> None:
 
 
 def _mailout_ends(
-    settings: Settings, store: Store, mailout_id: str, show: Show
+    settings: Settings, store: Store, sent: Mailout, show: Show
 ) -> Callable[[Worker], Awaitable[bool]]:
     sender, zone = str(sender_key(settings)), time_zone(settings)
     looked = time.monotonic()
@@ -118,7 +118,7 @@ def _mailout_ends(
 
     def look() -> None:
         """Show how far it is, and why nothing moves."""
-        mailout, books = store.mailouts.get(mailout_id), store.jobs.books(mailout_id)
+        mailout, books = store.mailouts.get(sent.tenant_id, sent.id), store.jobs.books(sent.id)
         if mailout is not None:
             progress = explain_progress(store, mailout, books, sender)
             show(books.planned - books.open, books.planned, " ".join(progress_lines(progress, zone)))
@@ -131,7 +131,7 @@ def _mailout_ends(
             await to_daemon_thread(look)
             looked = time.monotonic()
             pause = max(BOOKS_EVERY, 20 * (looked - began))
-        mailout = await to_daemon_thread(store.mailouts.get, mailout_id)
+        mailout = await to_daemon_thread(store.mailouts.get, sent.tenant_id, sent.id)
         over = mailout is None or mailout.status != MailoutStatus.SENDING or mailout.paused
         # A held sender waits for a person: whoever sits here is told why instead of waiting for hours.
         over = over or await worker.held() is not None

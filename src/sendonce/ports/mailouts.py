@@ -12,6 +12,7 @@ from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.mailouts.mailouts import (
     FetchedLetter,
     Mailout,
+    MailoutId,
     MailoutStatus,
     NewMailout,
     PageEvent,
@@ -23,18 +24,26 @@ from sendonce.ports.people import PeopleStore
 
 class Mailouts(Protocol):
     """A mailout owns the dispatch of the same id, of the kind "mailout": pausing, cancelling and finishing
-    it are verbs of ``Dispatches``."""
+    it are verbs of ``Dispatches``.
+
+    Whoever changes or reads one mailout shows its ``MailoutId``, which only a verb gives that was told the
+    tenant. What looks for work looks for that of every tenant.
+    """
 
     def create(self, tenant_id: TenantId, new: NewMailout) -> Mailout:
         """A new mailout; for a page that has one already (tests apart), that one."""
 
-    def get(self, mailout_id: str) -> Mailout | None: ...
+    def get(self, tenant_id: TenantId, mailout_id: str) -> Mailout | None: ...
 
     def of_page(self, tenant_id: TenantId, source: str, source_id: str) -> Mailout | None: ...
 
-    def letter(self, mailout_id: str) -> Letter: ...
+    def letter(self, mailout_id: MailoutId) -> Letter: ...
 
-    def all(self, limit: int = 100) -> Sequence[Mailout]: ...
+    def all(self, tenant_id: TenantId, limit: int = 100) -> Sequence[Mailout]:
+        """The newest first."""
+
+    def of_all_tenants(self, limit: int = 100) -> Sequence[Mailout]:
+        """The newest first: for what concerns the database, or a person whoever wrote to them."""
 
     def with_status(self, status: MailoutStatus) -> Sequence[Mailout]: ...
 
@@ -44,27 +53,27 @@ class Mailouts(Protocol):
     def running(self) -> int:
         """How many share the workers now."""
 
-    def make_ready(self, mailout_id: str) -> bool:
+    def make_ready(self, mailout_id: MailoutId) -> bool:
         """draft → ready; False when it is no draft."""
 
-    def replace_letter(self, mailout_id: str, new: NewMailout) -> bool:
+    def replace_letter(self, mailout_id: MailoutId, new: NewMailout) -> bool:
         """Another letter for a draft or a ready mailout of a file; a time that it is scheduled for stays.
 
         False when it has been started, or is written on a page.
         """
 
-    def delete(self, mailout_id: str) -> bool:
+    def delete(self, mailout_id: MailoutId) -> bool:
         """Remove a draft or a ready mailout, and its letter; False when it has been started."""
 
     def twins(self, tenant_id: TenantId, letter: Letter) -> Sequence[Mailout]:
         """The mailouts, tests apart, that went out with the same words before, the latest first."""
 
-    def with_prefix(self, prefix: str, limit: int) -> Sequence[str]:
+    def with_prefix(self, tenant_id: TenantId, prefix: str, limit: int) -> Sequence[str]:
         """The ids that begin so (see ``domain.ids.is_prefix``), at most ``limit``."""
 
     def start(
         self,
-        mailout_id: str,
+        mailout_id: MailoutId,
         event: PageEvent | None = None,
         *,
         except_of: Sequence[str] | None = None,
@@ -82,15 +91,15 @@ class Mailouts(Protocol):
         With ``event`` also False when that is no news (``PageEvent.is_news_to``); else it is remembered.
         """
 
-    def hear(self, mailout_id: str, event: PageEvent) -> bool:
+    def hear(self, mailout_id: MailoutId, event: PageEvent) -> bool:
         """Remember an event of its page that starts nothing; False when it is no news."""
 
-    def note(self, mailout_id: str, reason: str) -> bool:
+    def note(self, mailout_id: MailoutId, reason: str) -> bool:
         """Why a mailout that is not under way was not started; False when it is sending or cancelled."""
 
     def schedule(
         self,
-        mailout_id: str,
+        mailout_id: MailoutId,
         send_at: datetime,
         *,
         except_of: Sequence[str] | None = None,
@@ -98,18 +107,18 @@ class Mailouts(Protocol):
     ) -> bool:
         """Have a ready mailout started at a time; again: at another time. False when it is not ready."""
 
-    def unschedule(self, mailout_id: str, reason: str | None = None) -> bool:
+    def unschedule(self, mailout_id: MailoutId, reason: str | None = None) -> bool:
         """The clock starts it no more; it stays ready, with the reason. False when it was not scheduled."""
 
     def due(self) -> Sequence[Mailout]:
         """The scheduled mailouts whose time has come, by the store's clock, in the order of their times."""
 
-    def freeze(self, mailout_id: str, name: str, letter: Letter, warnings: Sequence[str]) -> bool:
+    def freeze(self, mailout_id: MailoutId, name: str, letter: Letter, warnings: Sequence[str]) -> bool:
         """Give a mailout that is being fetched its letter, for good; planning follows."""
 
     def stop_before_first(
         self,
-        mailout_id: str,
+        mailout_id: MailoutId,
         reason: str | None,
         warnings: Sequence[str] = (),
         *,
@@ -123,13 +132,13 @@ class Mailouts(Protocol):
     def count_excluded(self, tenant_id: TenantId, except_of: Sequence[str]) -> int:
         """How many active subscribers these mailouts went to, or may have."""
 
-    def plan_chunk(self, mailout_id: str, planner: str, size: int) -> PlanProgress | None:
+    def plan_chunk(self, mailout_id: MailoutId, planner: str, size: int) -> PlanProgress | None:
         """Plan the next ``size`` active subscribers; None while another planner holds the lease."""
 
     def with_stale_report(self, source: str, limit: int) -> Sequence[tuple[Mailout, str | None]]:
         """Mailouts of a source that changed lately, with what was last reported of them."""
 
-    def set_reported(self, mailout_id: str, what: str) -> None: ...
+    def set_reported(self, mailout_id: MailoutId, what: str) -> None: ...
 
 
 class Assets(Protocol):

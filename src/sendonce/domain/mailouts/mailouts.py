@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import NewType
 
 from sendonce.domain.engine.dispatches import Dispatch, DispatchPhase
 from sendonce.domain.engine.letters import Letter
@@ -47,6 +48,10 @@ class PageEvent:
         return self.id != known.id and not late
 
 
+MailoutId = NewType("MailoutId", str)
+"""The handle of a mailout that was found for its tenant: a text from outside is none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mailout:
     """``source_id`` is the page it was written on; there is one mailout a page, and any number of tests.
@@ -59,7 +64,7 @@ class Mailout:
     ``forced``: a person started it although the provider would refuse every letter.
     """
 
-    id: str
+    id: MailoutId
     tenant_id: TenantId
     letter_id: str | None
     name: str

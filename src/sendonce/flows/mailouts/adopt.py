@@ -22,7 +22,7 @@ def adopt(store: MailoutStore, highest_claim: int, actor: str) -> Adoption:
     """What may have been sent from the other copy is in doubt. ``highest_claim`` is the newest claim that the
     journals of this machine know."""
     in_doubt = store.ledger.adopt(store.fingerprint(), highest_claim, actor)
-    paused = [each for each in store.mailouts.all() if each.paused and each.reason == RESTORED]
+    paused = [each for each in store.mailouts.of_all_tenants() if each.paused and each.reason == RESTORED]
     return Adoption(in_doubt, paused)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from sendonce.domain.engine.ids import whole_id
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.mailouts.mailouts import Mailout
@@ -17,8 +19,8 @@ def find_mailout(store: MailoutStore, tenant_id: TenantId, name: str) -> Mailout
     """
     mailout = mailout_named(store, tenant_id, name)
     if mailout is None:
-        whole = whole_id("mailout", name, store.mailouts.with_prefix)
-        mailout = mailout_of_tenant(store, tenant_id, whole)
+        whole = whole_id("mailout", name, partial(store.mailouts.with_prefix, tenant_id))
+        mailout = store.mailouts.get(tenant_id, whole)
     if mailout is None:
         raise NotFound(f"There is no mailout {name}: 'sendonce mailout list' shows what there is.")
     return mailout
@@ -26,20 +28,14 @@ def find_mailout(store: MailoutStore, tenant_id: TenantId, name: str) -> Mailout
 
 def mailout_named(store: MailoutStore, tenant_id: TenantId, name: str) -> Mailout | None:
     """For programs, which do not abbreviate: by its id, or by its page in Notion."""
-    mailout = mailout_of_tenant(store, tenant_id, name)
+    mailout = store.mailouts.get(tenant_id, name)
     if mailout is None and looks_like_page(name):
         mailout = store.mailouts.of_page(tenant_id, "notion", page_id(name))
     return mailout
 
 
-def mailout_of_tenant(store: MailoutStore, tenant_id: TenantId, mailout_id: str) -> Mailout | None:
-    """By its id. Another tenant's mailout counts as not found."""
-    mailout = store.mailouts.get(mailout_id)
-    return mailout if mailout is not None and mailout.tenant_id == tenant_id else None
-
-
 def unknown_page(store: MailoutStore, tenant_id: TenantId, name: str) -> str | None:
     """The page of Notion that is meant; None where the name is the id of a mailout, or of nothing."""
-    if mailout_of_tenant(store, tenant_id, name) is not None or not looks_like_page(name):
+    if store.mailouts.get(tenant_id, name) is not None or not looks_like_page(name):
         return None
     return page_id(name)

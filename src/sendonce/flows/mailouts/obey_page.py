@@ -108,7 +108,7 @@ def _start_test(
 def _say_why_not(store: MailoutStore, mailout: Mailout, event: PageEvent | None, reason: str) -> PageAnswer:
     if event is not None:
         store.mailouts.hear(mailout.id, event)
-    now = store.mailouts.get(mailout.id) or mailout
+    now = store.mailouts.get(mailout.tenant_id, mailout.id) or mailout
     over = {MailoutStatus.SENT: ALREADY_SENT, MailoutStatus.FAILED: ALREADY_OVER}
     why = CANCELLED if now.cancelled else over.get(now.status, reason)
     store.mailouts.note(mailout.id, why)

@@ -11,5 +11,5 @@ from sendonce.ports.mailouts import MailoutStore
 def require_change(store: MailoutStore, mailout: Mailout, changed: bool, why_not: str) -> None:
     """Raises Refused unless the store ``changed`` it."""
     if not changed:
-        now = store.mailouts.get(mailout.id) or mailout
+        now = store.mailouts.get(mailout.tenant_id, mailout.id) or mailout
         raise Refused(f"Mailout {mailout.id} is {status_words(now)}: {why_not}.")

@@ -48,7 +48,7 @@ def erased_at(file: PersonFile) -> datetime | None:
 
 def show_person(store: MailoutStore, address: Address) -> PersonReport:
     file = store.people.file_of(address)
-    mailouts = store.mailouts.all(MOST_MAILOUTS)
+    mailouts = store.mailouts.of_all_tenants(MOST_MAILOUTS)
     return PersonReport(address.text, file, list(_explained(store, file, mailouts)))
 
 
@@ -63,7 +63,7 @@ def _explained(store: MailoutStore, file: PersonFile, recent: Iterable[Mailout])
         if not found and mailout.audience is None:
             yield Explained(mailout, None, why_no_letter(mailout, file))
     for mailout_id, found in letters.items():
-        older = store.mailouts.get(mailout_id)
+        older = store.mailouts.get(found[0].job.tenant_id, mailout_id)
         if older is not None:
             yield from (Explained(older, letter, why_sent_or_not(letter.job)) for letter in found)
 

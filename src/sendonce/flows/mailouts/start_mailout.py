@@ -22,7 +22,6 @@ from sendonce.flows.engine.check_sender import (
     refuse_if_refused,
 )
 from sendonce.flows.mailouts.audience import subscribers_of
-from sendonce.flows.mailouts.find_mailout import mailout_of_tenant
 from sendonce.flows.mailouts.preflight import check_letter, check_variables, count_audience
 from sendonce.ports.mailouts import MailoutStore
 
@@ -84,7 +83,7 @@ def start_mailout(
     as it is, and SenderRefused: then it stays as it was. Whoever starts one without a ``sender_check`` leaves
     that to somebody else.
     """
-    mailout = mailout_of_tenant(store, order.tenant_id, order.mailout_id)
+    mailout = store.mailouts.get(order.tenant_id, order.mailout_id)
     if mailout is None:
         raise NotFound(
             f"There is no mailout {order.mailout_id!r}: 'sendonce mailout list' shows what there is."
@@ -213,7 +212,7 @@ def _check_exceptions(store: MailoutStore, mailout: Mailout, order: StartOrder) 
     """How many people are left out. Raises Refused for a mailout that is not over, or was never sent."""
     earlier = mailout.except_of if order.except_of is None else order.except_of
     for mailout_id in earlier:
-        other = mailout_of_tenant(store, order.tenant_id, mailout_id)
+        other = store.mailouts.get(order.tenant_id, mailout_id)
         if other is None or mailout_id == mailout.id:
             raise NotFound(f"There is no earlier mailout {mailout_id!r}, whose recipients could be left out.")
         if other.status in (MailoutStatus.DRAFT, MailoutStatus.READY):
@@ -237,7 +236,7 @@ def _start(
         done = store.mailouts.schedule(mailout.id, waits_until, except_of=order.except_of, forced=order.force)
     what = "mailout started" if waits_until is None else "mailout scheduled"
     if not done:
-        raise _not_ready(store.mailouts.get(mailout.id) or mailout)
+        raise _not_ready(store.mailouts.get(mailout.tenant_id, mailout.id) or mailout)
     log.info(what, extra={"fields": {"mailout": mailout.id, "planned": planned}})
 
 

@@ -19,6 +19,7 @@ from sendonce.domain.mailouts.exclusions import got_already, was_reached
 from sendonce.domain.mailouts.mailouts import (
     KIND,
     Mailout,
+    MailoutId,
     MailoutStatus,
     NewMailout,
     PageEvent,
@@ -42,7 +43,7 @@ class MemoryMailouts:
             if known:
                 return known
             mailout = Mailout(
-                id=self._state.new_id(now),
+                id=MailoutId(self._state.new_id(now)),
                 tenant_id=tenant_id,
                 letter_id=self._state.keep_letter(new.letter, now) if new.letter else None,
                 name=new.name,
@@ -76,10 +77,10 @@ class MemoryMailouts:
                     return m
             return None
 
-    def get(self, mailout_id: str) -> Mailout | None:
+    def get(self, tenant_id: TenantId, mailout_id: str) -> Mailout | None:
         with self._state.transaction():
             entry = self._state.mailouts.get(mailout_id)
-            return self._seen(entry) if entry else None
+            return self._seen(entry) if entry and entry.mailout.tenant_id == tenant_id else None
 
     def letter(self, mailout_id: str) -> Letter:
         with self._state.transaction():
@@ -91,7 +92,11 @@ class MemoryMailouts:
                 )
             return letter
 
-    def all(self, limit: int = 100) -> Sequence[Mailout]:
+    def all(self, tenant_id: TenantId, limit: int = 100) -> Sequence[Mailout]:
+        everything = self.of_all_tenants(len(self._state.mailouts))
+        return [mailout for mailout in everything if mailout.tenant_id == tenant_id][:limit]
+
+    def of_all_tenants(self, limit: int = 100) -> Sequence[Mailout]:
         with self._state.transaction():
             return sorted(self._every(), key=lambda m: (m.created_at, m.id), reverse=True)[:limit]
 
@@ -174,10 +179,11 @@ class MemoryMailouts:
             if was_reached(row.state, row.worker_id)
         }
 
-    def with_prefix(self, prefix: str, limit: int) -> Sequence[str]:
+    def with_prefix(self, tenant_id: TenantId, prefix: str, limit: int) -> Sequence[str]:
         first, last = prefix_range(prefix)
         with self._state.transaction():
-            return sorted(known for known in self._state.mailouts if first <= known <= last)[:limit]
+            own = (m.id for m in self._every() if m.tenant_id == tenant_id)
+            return sorted(known for known in own if first <= known <= last)[:limit]
 
     # -- starting and planning -----------------------------------------------------------------
 

@@ -70,7 +70,7 @@ class SqlMailouts:
                 own = NewDispatch(KIND, values["id"], letter_id, is_test=new.is_test)
                 insert_dispatch(tx, values["id"], tenant_id, own, now, phase="preparing")
         if inserted or new.source_id is None:
-            mailout = self.get(values["id"])
+            mailout = self.get(tenant_id, values["id"])
         else:
             mailout = self.of_page(tenant_id, new.source, new.source_id)
         assert mailout is not None
@@ -80,8 +80,9 @@ class SqlMailouts:
         own = (M.tenant_id == tenant_id) & (M.source == source) & (M.source_id == source_id) & ~M.is_test
         return next(iter(self._find(_MAILOUTS.where(own))), None)
 
-    def get(self, mailout_id: str) -> Mailout | None:
-        return next(iter(self._find(_MAILOUTS.where(M.id == mailout_id))), None)
+    def get(self, tenant_id: TenantId, mailout_id: str) -> Mailout | None:
+        own = (M.id == mailout_id) & (M.tenant_id == tenant_id)
+        return next(iter(self._find(_MAILOUTS.where(own))), None)
 
     def letter(self, mailout_id: str) -> Letter:
         query = sa.select(letters).join(mailouts, M.letter_id == letters.c.id).where(M.id == mailout_id)
@@ -91,8 +92,11 @@ class SqlMailouts:
             raise NotFound(f"There is no mailout {mailout_id}: 'sendonce mailout list' shows what there is.")
         return as_letter(row)
 
-    def all(self, limit: int = 100) -> Sequence[Mailout]:
-        return self._find(_MAILOUTS.order_by(M.created_at.desc(), M.id.desc()).limit(limit))
+    def all(self, tenant_id: TenantId, limit: int = 100) -> Sequence[Mailout]:
+        return self._find(_NEWEST_FIRST.where(M.tenant_id == tenant_id).limit(limit))
+
+    def of_all_tenants(self, limit: int = 100) -> Sequence[Mailout]:
+        return self._find(_NEWEST_FIRST.limit(limit))
 
     def with_status(self, status: MailoutStatus) -> Sequence[Mailout]:
         return self._find(_MAILOUTS.where(_HAS_STATUS[status]).order_by(M.id))
@@ -170,11 +174,10 @@ class SqlMailouts:
         with self._db.reading() as tx:
             return count_excluded(tx, tenant_id, list(except_of))
 
-    def with_prefix(self, prefix: str, limit: int) -> Sequence[str]:
-        first, last = prefix_range(prefix)
+    def with_prefix(self, tenant_id: TenantId, prefix: str, limit: int) -> Sequence[str]:
+        own = M.id.between(*prefix_range(prefix)) & (M.tenant_id == tenant_id)
         with self._db.reading() as tx:
-            query = sa.select(M.id).where(M.id.between(first, last)).order_by(M.id).limit(limit)
-            return list(tx.execute(query).scalars())
+            return list(tx.execute(sa.select(M.id).where(own).order_by(M.id).limit(limit)).scalars())
 
     # -- starting and planning -----------------------------------------------------------------
 
@@ -315,6 +318,7 @@ _MAILOUTS = (
     .join_from(mailouts, dispatches, M.id == D.id)
     .set_label_style(sa.LABEL_STYLE_TABLENAME_PLUS_COL)
 )
+_NEWEST_FIRST = _MAILOUTS.order_by(M.created_at.desc(), M.id.desc())
 _OPEN = D.phase != sa.literal_column("'over'")
 # ``Mailout.seen_through`` in SQL.
 _HAS_STATUS = {

@@ -12,6 +12,7 @@ from sendonce.domain.engine.checks import count_of, people
 from sendonce.domain.engine.moments import read_moment, shown_moment
 from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus
 from sendonce.domain.mailouts.status_words import status_words
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings, time_zone
 from sendonce.entrypoints.cli.mailouts.mailout_status import (
     next_step,
@@ -107,7 +108,7 @@ def send(
         if detach:
             print_status(settings, store, mailout_id, json)
             return
-        run_until_mailout_ends(settings, store, mailout_id, silent=json)
+        run_until_mailout_ends(settings, store, mailout, silent=json)
         print_outcome(settings, store, mailout_id, json)
 
 
@@ -169,7 +170,7 @@ def send_test(mailout_id: MailoutId, force: ForceFlag = False, json: JsonFlag = 
         require_for_work(settings, store)
         order = StartOrder(mailout.id, mailout.tenant_id, test_emails=settings.test_emails, force=force)
         report = _start(settings, store, order, ask=False)
-        run_until_mailout_ends(settings, store, report.mailout.id, silent=json)
+        run_until_mailout_ends(settings, store, report.mailout, silent=json)
         print_outcome(settings, store, report.mailout.id, json)
 
 
@@ -186,7 +187,7 @@ def list_(json: JsonFlag = False) -> None:
     """Show the mailouts, newest first."""
     settings = ready_settings()
     with opened_store(settings) as store:
-        mailouts = store.mailouts.all()
+        mailouts = store.mailouts.all(DEFAULT_TENANT)
     if json:
         print_json([as_dict(mailout) for mailout in mailouts])
         return

@@ -1,0 +1,42 @@
+"""A tenant's rows are reached through a tenant, by type: mypy refuses any other text in its place."""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import get_type_hints
+
+import pytest
+
+from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.mailouts.mailouts import MailoutId
+from sendonce.ports.mailouts import Mailouts
+from sendonce.ports.people import Subscribers, Suppressions
+
+# What a verb may begin with. A MailoutId is given only by a verb that was told the tenant.
+HANDLES = (TenantId, MailoutId)
+
+OVER_ALL_TENANTS = {
+    # the engine's work, whoever it is for
+    *("Mailouts.being_prepared", "Mailouts.due", "Mailouts.running"),
+    *("Mailouts.with_stale_report", "Mailouts.with_status"),
+    # the database as a whole, or one person whoever wrote to them
+    "Mailouts.of_all_tenants",
+    # every suppression names its tenant, or everybody
+    *("Suppressions.add_all", "Suppressions.all"),
+    # by the link in a letter, whose job has a tenant
+    *("Suppressions.resubscribe", "Suppressions.undoable", "Suppressions.unsubscribe"),
+}
+
+
+def verbs(port: type) -> list[str]:
+    return [name for name, verb in vars(port).items() if not name.startswith("_") and callable(verb)]
+
+
+@pytest.mark.parametrize("port", [Subscribers, Suppressions, Mailouts])
+def test_every_verb_asks_whose_rows_they_are(port: type) -> None:
+    """Or is listed as one that goes over all tenants, with the reason."""
+    for name in verbs(port):
+        verb = getattr(port, name)
+        first = [*signature(verb).parameters][1:2]
+        asks = bool(first) and get_type_hints(verb)[first[0]] in HANDLES
+        assert asks == (f"{port.__name__}.{name}" not in OVER_ALL_TENANTS), name
