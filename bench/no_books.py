@@ -29,7 +29,7 @@ from sendonce.flows.engine.build import ParcelBuilder
 from sendonce.flows.engine.hold_sender import Holding
 from sendonce.flows.engine.keep_books import OpenGate
 from sendonce.flows.engine.own_claims import OwnClaims
-from sendonce.flows.engine.send import Sender, SendOptions
+from sendonce.flows.engine.send import SendLoop, SendOptions
 from sendonce.ports.engine import Journal, Ledger, Letters
 
 
@@ -84,7 +84,7 @@ class Forgetful:
 
 async def send(port: int, count: int) -> None:
     books = Forgetful(count)
-    sender = Sender(
+    loop = SendLoop(
         SendOptions(engine.CONNECTIONS, engine.GROUP, RetryPolicy()),
         ledger=cast(Ledger, books),
         claims=OwnClaims(str(uuid.uuid4()), 0),
@@ -99,10 +99,10 @@ async def send(port: int, count: int) -> None:
         meter=Metrics(),
     )
     tune_the_interpreter()
-    running = asyncio.create_task(sender.run())
+    running = asyncio.create_task(loop.run())
     finished = asyncio.create_task(books.done.wait())
     await asyncio.wait({running, finished}, return_when=asyncio.FIRST_COMPLETED)
-    sender.stop()
+    loop.stop()
     await running
     print(json.dumps({"sent": books.settled, "seconds": books.last_settle - books.first_claim}))
 

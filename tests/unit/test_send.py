@@ -27,7 +27,7 @@ from sendonce.flows.engine.hold_sender import Holding
 from sendonce.flows.engine.keep_books import OpenGate
 from sendonce.flows.engine.keep_time import boot_time
 from sendonce.flows.engine.own_claims import OwnClaims
-from sendonce.flows.engine.send import Sender, SendOptions
+from sendonce.flows.engine.send import SendLoop, SendOptions
 from sendonce.ports.engine import Feed
 from tests.conformance.stage import Stage, address
 
@@ -152,12 +152,12 @@ class Scene:
         self.mailout = self.stage.running(self.people)
         self.worker = self.stage.worker()
 
-    def play(self, until: Callable[[], bool] | None = None, seconds: float = 5.0) -> Sender:
-        """Run a sender until nothing is due (or ``until`` is true), and stop it."""
+    def play(self, until: Callable[[], bool] | None = None, seconds: float = 5.0) -> SendLoop:
+        """Run a loop until nothing is due (or ``until`` is true), and stop it."""
         return asyncio.run(self._play(until or self._all_settled, seconds))
 
-    async def _play(self, until: Callable[[], bool], seconds: float) -> Sender:
-        sender = Sender(
+    async def _play(self, until: Callable[[], bool], seconds: float) -> SendLoop:
+        loop = SendLoop(
             SendOptions(self.connections, self.batch_size, RetryPolicy()),
             ledger=self.ledger or self.store.ledger,
             claims=OwnClaims(self.worker, 0),
@@ -169,14 +169,14 @@ class Scene:
             holding=Holding(self.store.sender_holds, self.sender_key),
             meter=NullMetrics(),
         )
-        self.sender = sender
-        running = asyncio.create_task(sender.run())
+        self.loop = loop
+        running = asyncio.create_task(loop.run())
         async with asyncio.timeout(seconds):
             while not until() and not running.done():
                 await asyncio.sleep(0.005)
-        sender.stop()
+        loop.stop()
         await running
-        return sender
+        return loop
 
     def _all_settled(self) -> bool:
         books = self.store.jobs.books(self.mailout)
@@ -452,7 +452,7 @@ def test_no_letter_leaves_on_permits_whose_lease_ran_out() -> None:
     scene = Scene(people=3)
 
     async def lapse(_parcel: Parcel) -> None:
-        scene.sender.feed.permits_until = boot_time() - 0.001
+        scene.loop.feed.permits_until = boot_time() - 0.001
 
     scene.provider.before = lapse
     scene.play(until=lambda: any(job.code == "released" for job in scene.jobs()))

@@ -37,7 +37,7 @@ class SendOptions:
     retry: RetryPolicy
 
 
-class Sender:
+class SendLoop:
     """Sends what is due until it is stopped."""
 
     def __init__(

@@ -34,7 +34,7 @@ from sendonce.flows.engine.miss_workers import RollCall
 from sendonce.flows.engine.own_claims import OwnClaims
 from sendonce.flows.engine.pulse import feel_pulse
 from sendonce.flows.engine.resolve_doubts import DoubtPolicy, DoubtResolver, Witness
-from sendonce.flows.engine.send import Sender, SendOptions
+from sendonce.flows.engine.send import SendLoop, SendOptions
 from sendonce.flows.engine.shortages import shortages
 from sendonce.ports.engine import EngineStore, Meter, Transport
 
@@ -126,7 +126,7 @@ class Worker:
         self._planning = True
         self._house_kept_at: int | None = None
         """How many letters were settled when the sender rested and what was over was called so."""
-        self._sender: Sender | None = None
+        self._sender: SendLoop | None = None
 
     def stop(self) -> None:
         self._stopping.set()
@@ -174,7 +174,7 @@ class Worker:
     # -- at work -------------------------------------------------------------------------------
 
     async def _work(self, journal: OwnJournal, until: Callable[[Worker], Awaitable[bool]] | None) -> int:
-        self._sender = Sender(
+        self._sender = SendLoop(
             SendOptions(self._options.connections, self._options.batch_size, self._options.retry),
             ledger=self._store.ledger,
             claims=OwnClaims(self.id, journal.count.adoption),
