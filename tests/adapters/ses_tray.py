@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -30,6 +31,9 @@ class Tray:
         self.outcomes: dict[str, Outcome] = {}
         self.before_take: Callable[[], Any] | None = None
         self.on_wire = asyncio.Event()
+        self.waits = 0
+        self.wired_at: list[float] = []
+        self.settled_at: list[float] = []
         self.stale = False
         self.reaffirm_says = True
         self.reaffirmed: list[str] = []
@@ -38,12 +42,14 @@ class Tray:
         return bool(self._parcels)
 
     async def take(self) -> Parcel | None:
+        self.waits += 1
         if self.before_take and self.wired:
             await self.before_take()
-        return self.take_nowait()
+        return self._parcels.pop(0) if self._parcels else None
 
     def take_nowait(self) -> Parcel | None:
-        return self._parcels.pop(0) if self._parcels else None
+        """Where somebody waits before a parcel is taken, none is ready at once."""
+        return self._parcels.pop(0) if self._parcels and not self.before_take else None
 
     def is_stale(self, parcel: Parcel) -> bool:
         return self.stale
@@ -56,12 +62,14 @@ class Tray:
         goes = self._wire and not self.stale
         if goes:
             self.wired.append(parcel.job_id)
+            self.wired_at.append(time.monotonic())
         self.on_wire.set()
         return goes
 
     def settle(self, parcel: Parcel, outcome: Outcome) -> None:
         assert parcel.job_id not in self.outcomes, "settled twice"
         self.outcomes[parcel.job_id] = outcome
+        self.settled_at.append(time.monotonic())
 
     @property
     def outcome(self) -> Outcome:

@@ -35,6 +35,35 @@ def test_one_connection_carries_many_letters() -> None:
     assert tray.server.connections == 1
 
 
+def test_letters_that_are_ready_follow_each_other_without_a_wait() -> None:
+    """The lane waits for the first letter and for the end; a new connection between them is not a reason."""
+    closing = raw_answer("HTTP/1.1 200 OK\nConnection: close\n", b'{"MessageId": "last"}')
+    tray = carry_by_script([accepted(), closing, accepted(), accepted()], Tray(4))
+    assert len(tray.outcomes) == 4
+    assert tray.waits == 2
+
+
+@pytest.mark.parametrize("verb", ["settle", "take_nowait", "wire"])
+def test_errors_of_the_feed_reach_the_caller(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ledger that fails is not swallowed by the event loop."""
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("the ledger is gone")
+
+    monkeypatch.setattr(Tray, verb, fail)
+    with pytest.raises(RuntimeError, match="the ledger is gone"):
+        carry_by_script([accepted(), accepted()], Tray(2))
+
+
+def test_each_letter_has_the_whole_time_for_its_answer() -> None:
+    """The time of the second one begins when it leaves, not with the first."""
+    tray = Tray(2)
+    tray.before_take = lambda: asyncio.sleep(0.2)
+    carry_by_script([accepted("first"), Step(then="hang")], tray, read_timeout=0.3)
+    assert tray.settled_at[1] - tray.wired_at[1] >= 0.3
+    assert [type(tray.outcomes[f"job-{n}"]) for n in range(2)] == [Accepted, InDoubt]
+
+
 def test_lanes_work_side_by_side() -> None:
     """With three connections, three letters wait for their answers at the same time."""
     together = Step(accepted().reply, together_with=3)

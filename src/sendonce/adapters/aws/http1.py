@@ -10,7 +10,7 @@ import asyncio
 import re
 import select
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 from urllib.parse import urlsplit
@@ -215,8 +215,9 @@ class Connection(asyncio.Protocol):
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._closed: asyncio.Future[None] = self._loop.create_future()
-        self._answer: asyncio.Future[Response] | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._answered: Callable[[Response | NoAnswer], None] | None = None
+        self._patience = self._deadline = 0.0
+        self._alarm: asyncio.TimerHandle | None = None
         self._used = False
 
     @classmethod
@@ -240,15 +241,25 @@ class Connection(asyncio.Protocol):
             return True
         return self._loop.time() - self._idle_since < IDLE_LIMIT_SECONDS and not self._poll.poll(0)
 
-    def send(self, request: bytes, timeout: float) -> asyncio.Future[Response]:
-        """Write a whole request at once. The future raises NoAnswer; who stops waiting for it must close."""
-        answer = self._answer = self._loop.create_future()
+    def send(self, request: bytes, timeout: float, answered: Callable[[Response | NoAnswer], None]) -> None:
+        """Write a whole request at once. ``answered`` is called once, and may send the next one."""
+        self._answered = answered
         self._reader = _ResponseReader()
-        deadline = timeout + len(request) / _UPLOAD_BYTES_PER_SECOND
-        self._timer = self._loop.call_later(deadline, self._fail, f"no answer in {deadline:.3g} s")
         self._used = True
+        self._patience = timeout + len(request) / _UPLOAD_BYTES_PER_SECOND
+        self._deadline = self._loop.time() + self._patience
+        if self._alarm is None or self._alarm.when() > self._deadline:
+            self._set_alarm()
         self._transport.write(request)
-        return answer
+
+    async def exchange(self, request: bytes, timeout: float) -> Response:
+        """Send a request and wait for its answer. Raises NoAnswer; who stops waiting must close."""
+        answer: asyncio.Future[Response | NoAnswer] = self._loop.create_future()
+        self.send(request, timeout, lambda what: None if answer.done() else answer.set_result(what))
+        what = await answer
+        if isinstance(what, NoAnswer):
+            raise what
+        return what
 
     async def close(self) -> None:
         self._transport.abort()
@@ -261,7 +272,7 @@ class Connection(asyncio.Protocol):
         self._poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
 
     def data_received(self, data: bytes) -> None:
-        if self._answer is None:
+        if self._answered is None:
             self._transport.abort()
             return
         try:
@@ -273,35 +284,46 @@ class Connection(asyncio.Protocol):
             self._succeed(response)
 
     def eof_received(self) -> None:
-        response = self._reader.finish() if self._answer is not None else None
+        response = self._reader.finish() if self._answered is not None else None
         if response is not None:
             self._succeed(response)
         else:
             self._fail("the server closed the connection before a whole answer")
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
         self._fail(f"the connection was lost before a whole answer: {exc or 'closed'}")
         if not self._closed.done():
             self._closed.set_result(None)
 
+    def _set_alarm(self) -> None:
+        """The timer follows the deadline lazily: a request must not cost a timer."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = self._loop.call_at(self._deadline, self._on_alarm)
+
+    def _on_alarm(self) -> None:
+        self._alarm = None
+        if self._answered is None:
+            return
+        if self._loop.time() < self._deadline:
+            self._set_alarm()
+        else:
+            self._fail(f"no answer in {self._patience:.3g} s")
+
     def _succeed(self, response: Response) -> None:
-        answer = self._take_answer()
-        if answer is not None:
-            answer.set_result(response)
         self._idle_since = self._loop.time()
         # An answer may overtake the end of a long request; the rest of it must not be taken for the next one.
         if not self._reader.reusable or self._transport.get_write_buffer_size():
             self._transport.abort()
+        self._answer(response)
 
     def _fail(self, reason: str) -> None:
-        answer = self._take_answer()
-        if answer is not None:
-            answer.set_exception(NoAnswer(reason))
         self._transport.abort()
+        self._answer(NoAnswer(reason))
 
-    def _take_answer(self) -> asyncio.Future[Response] | None:
-        """The future that somebody still waits for, for the last time."""
-        answer, self._answer = self._answer, None
-        if self._timer is not None:
-            self._timer.cancel()
-        return None if answer is None or answer.done() else answer
+    def _answer(self, what: Response | NoAnswer) -> None:
+        answered, self._answered = self._answered, None
+        if answered is not None:
+            answered(what)

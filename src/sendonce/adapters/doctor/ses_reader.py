@@ -130,7 +130,7 @@ class SesReader:
         tls = ssl.create_default_context() if self._endpoint.secure else None
         connection = await Connection.connect(self._endpoint, tls, _CONNECT_WITHIN)
         try:
-            return await connection.send(request, _ANSWER_WITHIN)
+            return await connection.exchange(request, _ANSWER_WITHIN)
         finally:
             await connection.close()
 

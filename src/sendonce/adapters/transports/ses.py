@@ -2,45 +2,34 @@
 
 SES has no idempotency token, and a default AWS client may submit one letter three times. So this is a
 client of our own: it writes each request once, signed with the time of the letter's claim, and says
-what it knows afterwards.
-
-    take ─► credentials, connection, request ─► wire ─► the request's bytes ─► answer ─► settle
-            └ trouble here: Deferred            └ trouble from here on: InDoubt
+what it knows afterwards. ``ses_lane`` moves the letters, ``ses_requests`` signs them, ``ses_answers`` reads
+what SES says.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import ssl
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import lru_cache
-from json.encoder import encode_basestring_ascii as quoted
 from pathlib import Path
 
-from pybase64 import b64encode
-
 from sendonce.adapters.aws.credentials import CredentialSource, FreshCredentials
-from sendonce.adapters.aws.http1 import Connection, Endpoint, NotConnected, Response, request_bytes
-from sendonce.adapters.aws.sigv4 import sign
-from sendonce.adapters.transports.ses_answers import error_of, is_credential_fault, json_object, outcome_of
+from sendonce.adapters.aws.http1 import Endpoint, Response
+from sendonce.adapters.transports.ses_answers import error_of, json_object, outcome_of
+from sendonce.adapters.transports.ses_lane import Hindered, SesDoor, SesLane
+from sendonce.adapters.transports.ses_requests import SEND_PATH, SesRequests
 from sendonce.adapters.web.exchanges import NoAnswer
-from sendonce.domain.engine.failpoints import failpoint
-from sendonce.domain.engine.outcomes import Deferred, InDoubt, Outcome
-from sendonce.domain.engine.parcels import Parcel, Quota
+from sendonce.domain.engine.outcomes import InDoubt, Outcome
+from sendonce.domain.engine.parcels import Quota
 from sendonce.errors import BadInput, Unavailable
 from sendonce.ports.engine import Feed
 
-_SEND_PATH = "/v2/email/outbound-emails"
 _ACCOUNT_PATH = "/v2/email/account"
 _SIMULATOR = "success@simulator.amazonses.com"
-_CONNECT_REST = 5.0
-_CANCELLED = Deferred("cancelled", "the worker was stopped before the letter left", 0.0, throttle=True)
 
 # Names and values of SES tags.
 _TAG = re.compile(r"[A-Za-z0-9_-]{1,256}")
@@ -60,14 +49,6 @@ class SesSettings:
     ca_file: Path | None = None
 
 
-class _Hindered(Exception):
-    """The letter cannot leave now; nothing of it has."""
-
-    def __init__(self, outcome: Deferred) -> None:
-        super().__init__(outcome.reason)
-        self.outcome = outcome
-
-
 class SesTransport:
     name = "ses"
 
@@ -79,13 +60,19 @@ class SesTransport:
         url = settings.endpoint or f"https://email.{settings.region}.amazonaws.com"
         self._settings = settings
         self._now = now
-        self._endpoint = Endpoint.parse(url, "AWS_ENDPOINT_URL_SESV2")
-        self._tls = _tls_context(settings.ca_file) if self._endpoint.secure else None
-        self._credentials = FreshCredentials(settings.credentials)
-        self._headers = {"Host": self._endpoint.host_header, "Content-Type": "application/json"}
+        endpoint = Endpoint.parse(url, "AWS_ENDPOINT_URL_SESV2")
+        self._requests = SesRequests(endpoint.host_header, settings.region, settings.configuration_set)
+        self._door = SesDoor(
+            endpoint,
+            _tls_context(settings.ca_file) if endpoint.secure else None,
+            settings.connect_timeout,
+            FreshCredentials(settings.credentials),
+            self._requests,
+        )
 
     async def carry(self, feed: Feed, connections: int) -> None:
-        lanes = [asyncio.create_task(self._drive(feed)) for _ in range(connections)]
+        timeout = self._settings.read_timeout
+        lanes = [asyncio.create_task(SesLane(self._door, feed, timeout).drive()) for _ in range(connections)]
         try:
             await asyncio.gather(*lanes)
         finally:
@@ -117,10 +104,10 @@ class SesTransport:
         )
         if len(content.splitlines()) != 7:
             raise BadInput(f"The sender {sender!r} has a line end in it.")
-        body = self._send_email_body(sender, _SIMULATOR, content.encode(), (("canary", canary_id),))
+        body = self._requests.send_email_body(sender, _SIMULATOR, content.encode(), (("canary", canary_id),))
         try:
-            response = await self._exchange_once("POST", _SEND_PATH, body)
-        except _Hindered as exc:
+            response = await self._exchange_once("POST", SEND_PATH, body)
+        except Hindered as exc:
             return exc.outcome
         except NoAnswer as exc:
             return InDoubt(str(exc))
@@ -129,87 +116,10 @@ class SesTransport:
     async def close(self) -> None:
         """Nothing to do: connections are closed by those who opened them."""
 
-    async def _drive(self, feed: Feed) -> None:
-        """One lane: a connection of its own, one letter after the other."""
-        kept = _KeptConnection(self._endpoint, self._tls, self._settings.connect_timeout)
-        try:
-            while (parcel := await feed.take()) is not None:
-                await self._carry_one(feed, parcel, kept)
-        finally:
-            await kept.close()
-
-    async def _carry_one(self, feed: Feed, parcel: Parcel, kept: _KeptConnection) -> None:
-        try:
-            request = await self._prepare(parcel)
-            connection = await kept.connection()
-            if feed.is_stale(parcel):
-                await feed.reaffirm(parcel)
-                connection = await kept.connection()
-        except _Hindered as exc:
-            feed.settle(parcel, exc.outcome)
-            return
-        except asyncio.CancelledError:
-            feed.settle(parcel, _CANCELLED)
-            raise
-        if not feed.wire(parcel):
-            return
-        answer = connection.send(request, self._settings.read_timeout)
-        failpoint("body-after")
-        try:
-            with suppress(NoAnswer):
-                await answer
-        finally:
-            feed.settle(parcel, self._judge(answer))
-
-    def _judge(self, answer: asyncio.Future[Response]) -> Outcome:
-        """What is known now. A cancellation may come in the same moment as the answer, which still counts."""
-        if answer.cancelled() or not answer.done():
-            return InDoubt("the worker was stopped before SES answered")
-        trouble = answer.exception()
-        if trouble is not None:
-            return InDoubt(str(trouble))
-        response = answer.result()
-        if response.status != 200 and is_credential_fault(response):
-            self._credentials.forget()
-        return outcome_of(response)
-
-    async def _prepare(self, parcel: Parcel) -> bytes:
-        tags = (("job", parcel.job_id), ("attempt", str(parcel.attempt)))
-        body = self._send_email_body(parcel.sender, parcel.recipient, parcel.content, tags)
-        return await self._signed("POST", _SEND_PATH, body, parcel.claimed_at)
-
-    async def _signed(self, method: str, path: str, body: bytes, when: datetime) -> bytes:
-        try:
-            credentials = self._credentials.known() or await self._credentials.get()
-        except (Unavailable, BadInput) as exc:
-            raise _Hindered(Deferred("no_credentials", str(exc), throttle=True, hold=True)) from exc
-        signature = sign(
-            method,
-            path,
-            self._headers,
-            body,
-            credentials=credentials,
-            region=self._settings.region,
-            service="ses",
-            when=when,
-        )
-        return request_bytes(method, path, self._headers | signature, body)
-
-    def _send_email_body(
-        self, sender: str, recipient: str, content: bytes, tags: tuple[tuple[str, str], ...]
-    ) -> bytes:
-        """JSON by hand: base64 needs no escaping, and a letter is large."""
-        named = ",".join([f'{{"Name":"{name}","Value":{quoted(value)}}}' for name, value in tags])
-        head = (
-            f'{{{_fixed_fields(sender, self._settings.configuration_set)},"EmailTags":[{named}],'
-            f'"Destination":{{"ToAddresses":[{quoted(recipient)}]}},"Content":{{"Raw":{{"Data":"'
-        )
-        return b"".join((head.encode("ascii"), b64encode(content), b'"}}}'))
-
     async def _account(self) -> Response:
         try:
             response = await self._exchange_once("GET", _ACCOUNT_PATH, b"")
-        except (_Hindered, NoAnswer) as exc:
+        except (Hindered, NoAnswer) as exc:
             raise Unavailable(f"SES did not answer GetAccount: {exc}") from exc
         if response.status != 200:
             code, message = error_of(response)
@@ -218,49 +128,12 @@ class SesTransport:
 
     async def _exchange_once(self, method: str, path: str, body: bytes) -> Response:
         """A request outside the ledger, on a connection of its own, signed with the present time."""
-        kept = _KeptConnection(self._endpoint, self._tls, self._settings.connect_timeout)
+        request = self._requests.signed(method, path, body, await self._door.identify(), self._now())
+        connection = await self._door.connect()
         try:
-            request = await self._signed(method, path, body, self._now())
-            connection = await kept.connection()
-            return await connection.send(request, self._settings.read_timeout)
+            return await connection.exchange(request, self._settings.read_timeout)
         finally:
-            await kept.close()
-
-
-class _KeptConnection:
-    """At most one open connection."""
-
-    def __init__(self, endpoint: Endpoint, tls: ssl.SSLContext | None, connect_timeout: float) -> None:
-        self._endpoint = endpoint
-        self._tls = tls
-        self._connect_timeout = connect_timeout
-        self._open: Connection | None = None
-
-    async def connection(self) -> Connection:
-        """The open connection, or a new one where the server hung up or is about to."""
-        if self._open is not None:
-            if self._open.usable():
-                return self._open
-            await self.close()
-        try:
-            self._open = await Connection.connect(self._endpoint, self._tls, self._connect_timeout)
-        except NotConnected as exc:
-            trouble = Deferred("connect_failed", f"no connection to SES: {exc}", _CONNECT_REST, throttle=True)
-            raise _Hindered(trouble) from exc
-        return self._open
-
-    async def close(self) -> None:
-        closing, self._open = self._open, None
-        if closing is not None:
-            await closing.close()
-
-
-@lru_cache(maxsize=64)
-def _fixed_fields(sender: str, configuration_set: str | None) -> str:
-    fields = {"FromEmailAddress": sender}
-    if configuration_set:
-        fields["ConfigurationSetName"] = configuration_set
-    return json.dumps(fields)[1:-1]
+            await connection.close()
 
 
 def _tls_context(ca_file: Path | None) -> ssl.SSLContext:
