@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sendonce.adapters.events.ses_events import parse_ses_event
+from sendonce.adapters.stores.sql.store import open_store
 from sendonce.domain.engine.events import BounceType, DeliveryEvent, EventKind
 from sendonce.errors import BadInput
 
@@ -269,3 +271,32 @@ def test_any_json_is_an_event_or_bad_input(name: str, mail: Any, part: Any, whol
             json.dumps(event.raw, allow_nan=False).encode()
             "".join([event.natural_key, event.reason or "", event.code or "", *event.recipients]).encode()
             assert event.occurred_at.tzinfo is UTC
+
+
+@pytest.mark.parametrize(
+    ("reason", "as_it_came"),
+    [
+        ("смтп; 550 нет такого ящика \N{PARTY POPPER}", True),
+        ("a\\u0000b", False),
+        ("half a pair \\ud83d", False),
+        ("an escaped \\u0040, and an escaped slash \\/", False),
+    ],
+)
+def test_a_plain_event_is_kept_as_it_came(sqlite_url: str, reason: str, as_it_came: bool) -> None:
+    """Not written anew; but what cannot be stored is replaced, and an escaped letter is resolved, so that a
+    search finds whoever asks to be erased."""
+    message = (
+        '{"eventType":  "Reject", "mail": {"timestamp": "2026-03-04T05:06:07Z"}, "reject": {"reason": "%s"}}'
+    )
+    text = message % reason
+    event = parse_ses_event(text, "sns-1")
+    assert event is not None
+    with closing(open_store(sqlite_url)) as store:
+        store.events.record(event)
+        (kept,) = store.events.all()
+        with store.database.reading() as tx:
+            stored = tx.exec_driver_sql("SELECT raw FROM delivery_events").scalar_one()
+    assert kept.raw == event.raw
+    assert (stored == text) == as_it_came
+    assert "\\u0000" not in stored
+    assert "\\u0040" not in stored

@@ -7,13 +7,20 @@ they name the job and the attempt) and notifications of an identity (``notificat
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sendonce.domain.engine.events import BounceType, DeliveryEvent, EventKind, UnreadableEvent
-from sendonce.domain.engine.strict_json import storable, strict_object
+from sendonce.domain.engine.events import (
+    ArrivingEvent,
+    BounceType,
+    DeliveryEvent,
+    EventKind,
+    UnreadableEvent,
+)
+from sendonce.domain.engine.strict_json import is_plain, storable, strict_object
 from sendonce.errors import BadInput
 
 MAX_MESSAGE_CHARS = 256 * 1024  # SNS carries no more
@@ -77,10 +84,10 @@ def parse_ses_event(message: str, event_id: str) -> DeliveryEvent | None:
     shape = _SHAPES.get(name)
     if shape is None:
         raise BadInput(f"The SES event has the unknown type {name[:60]!r}.")
-    return _event(raw, shape, event_id)
+    return _event(raw, shape, event_id, message if is_plain(message) else json.dumps(raw))
 
 
-def _event(raw: dict[str, Any], shape: _Shape, event_id: str) -> DeliveryEvent:
+def _event(raw: dict[str, Any], shape: _Shape, event_id: str, raw_text: str) -> ArrivingEvent:
     mail, part = _object(raw, "mail"), _object(raw, shape.part)
     tags = _object(mail, "tags")
     attempt = _tag(tags, "attempt", _ATTEMPT)
@@ -88,7 +95,7 @@ def _event(raw: dict[str, Any], shape: _Shape, event_id: str) -> DeliveryEvent:
     recipients = _recipients(part, shape.recipients) or destinations
     code, reason = _explanation(part, shape)
     is_bounce = shape.kind is EventKind.BOUNCE
-    return DeliveryEvent(
+    return ArrivingEvent(
         event_id=event_id,
         natural_key=_natural_key(raw, shape.kind, mail, part, recipients, event_id),
         kind=shape.kind,
@@ -105,6 +112,7 @@ def _event(raw: dict[str, Any], shape: _Shape, event_id: str) -> DeliveryEvent:
         reason=reason,
         canary=_tag(tags, "canary", _TAG),
         raw=raw,
+        raw_text=raw_text,
         destinations=destinations,
     )
 
@@ -202,4 +210,7 @@ def _text(fields: dict[str, Any], name: str, limit: int) -> str | None:
     value = fields.get(name)
     if not isinstance(value, str) or not value.strip():
         return None
-    return storable("".join([char if char.isprintable() else " " for char in value[:limit]]).strip()) or None
+    line = value[:limit]
+    if not line.isprintable():  # half of a surrogate pair is not, either
+        line = storable("".join([char if char.isprintable() else " " for char in line]))
+    return line.strip() or None

@@ -78,6 +78,13 @@ class DeliveryEvent:
         return [address for address in _readable(self.recipients) if address.key in ours]
 
 
+@dataclass(frozen=True, slots=True)
+class ArrivingEvent(DeliveryEvent):
+    """With the JSON text of ``raw``, so that a store can keep it as it came."""
+
+    raw_text: str = "{}"
+
+
 def _readable(texts: Iterable[str]) -> Iterator[Address]:
     for text in texts:
         with suppress(BadInput):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from sendonce.errors import BadInput
@@ -16,14 +17,8 @@ def strict_object(text: str | bytes, what: str) -> dict[str, Any]:
     """The JSON object in ``text``. Raises BadInput, which names ``what`` was being read."""
     try:
         decoded = text.decode("utf-8") if isinstance(text, bytes) else text
-        value = json.loads(
-            decoded,
-            object_pairs_hook=_unique,
-            parse_constant=_no_constant,
-            parse_float=_finite_float,
-            parse_int=_short_int,
-        )
-        cleaned = _clean(value, 0)
+        value = _DECODER.decode(decoded)
+        cleaned = _not_too_deep(value) if is_plain(decoded) else _clean(value, 0)
     except UnicodeDecodeError as exc:
         raise BadInput(f"{what} is not UTF-8.") from exc
     except RecursionError as exc:
@@ -33,6 +28,14 @@ def strict_object(text: str | bytes, what: str) -> dict[str, Any]:
     if not isinstance(cleaned, dict):
         raise BadInput(f"{what} is not a JSON object.")
     return cleaned
+
+
+def is_plain(text: str) -> bool:
+    """Whether every character of a good JSON text stands for itself: then all of it can be stored as it came.
+
+    JSON itself forbids a bare NUL, so one can only come as an escape, as can half of a surrogate pair.
+    """
+    return "\\u" not in text and "\\/" not in text and (text.isascii() or storable(text) is text)
 
 
 _MOST_DIGITS = 100
@@ -63,10 +66,35 @@ def _finite_float(digits: str) -> float:
     return number
 
 
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite_float, parse_int=_short_int
+)
+_TOO_DEEP = f"it is nested more than {MAX_DEPTH} levels deep"
+
+
+def _not_too_deep(value: Any) -> Any:
+    level = _containers([value])
+    for _ in range(MAX_DEPTH):
+        if not level:
+            return value
+        level = [
+            inner
+            for outer in level
+            for inner in _containers(outer.values() if isinstance(outer, dict) else outer)
+        ]
+    if any(level):
+        raise ValueError(_TOO_DEEP)
+    return value
+
+
+def _containers(items: Iterable[Any]) -> list[Any]:
+    return [item for item in items if type(item) is dict or type(item) is list]
+
+
 def _clean(value: Any, depth: int) -> Any:
     """PostgreSQL stores neither NUL nor half a surrogate pair, and a mail server may say either."""
     if depth > MAX_DEPTH:
-        raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
+        raise ValueError(_TOO_DEEP)
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, list):

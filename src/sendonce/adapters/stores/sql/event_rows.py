@@ -16,7 +16,7 @@ from sendonce.domain.engine.jobs import JobState
 
 
 class EventRow(NamedTuple):
-    """A row of delivery_events, in the order of the statement that inserts it."""
+    """A row of delivery_events, in the order of the statement that inserts it; ``raw`` is JSON already."""
 
     id: str
     event_id: str
@@ -33,7 +33,7 @@ class EventRow(NamedTuple):
     reason: str | None
     occurred_at: datetime
     received_at: datetime
-    raw: dict[str, Any]
+    raw: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +99,7 @@ class SqliteEventRows:
 
     def insert(self, tx: Connection, rows: list[EventRow]) -> bool:
         moment = self._db.moment
-        values = [
-            (*row[:-3], moment(row.occurred_at), moment(row.received_at), json.dumps(row.raw)) for row in rows
-        ]
+        values = [(*row[:-3], moment(row.occurred_at), moment(row.received_at), row.raw) for row in rows]
         self._driver(tx).executemany(self._db.statement("insert_events"), values)
         return True
 
@@ -144,12 +142,14 @@ class PostgresEventRows:
 
     def insert(self, tx: Connection, rows: list[EventRow]) -> bool:
         # In one order, so that two groups with the same events wait in line and not for each other.
-        told = [_as_json(row) for row in sorted(rows, key=lambda row: row.natural_key)]
-        inserted = self._execute(tx, "insert_events", {"events": json.dumps(told)}).rowcount
+        told = [_event_as_json(row) for row in sorted(rows, key=lambda row: row.natural_key)]
+        inserted = self._execute(tx, "insert_events", {"events": f"[{','.join(told)}]"}).rowcount
         return bool(inserted == len(rows))
 
     def update_jobs(self, tx: Connection, jobs: Iterable[TrackedJob]) -> None:
-        self._execute(tx, "update_event_jobs", {"jobs": json.dumps([_as_json(job) for job in jobs])})
+        self._execute(
+            tx, "update_event_jobs", {"jobs": json.dumps([_fields(job, job._fields) for job in jobs])}
+        )
 
     def _execute(self, tx: Connection, statement: str, values: dict[str, Any] | None = None) -> Any:
         return self._db.driver(tx).execute(self._db.statement(statement), values)
@@ -168,8 +168,12 @@ def _in_utc(moment: datetime) -> datetime:
     return moment.astimezone(UTC)
 
 
-def _as_json(row: EventRow | TrackedJob) -> dict[str, Any]:
+def _event_as_json(row: EventRow) -> str:
+    return json.dumps(_fields(row, row._fields[:-1]))[:-1] + f', "raw": {row.raw}}}'
+
+
+def _fields(row: EventRow | TrackedJob, names: Sequence[str]) -> dict[str, Any]:
     return {
         name: value.isoformat() if isinstance(value, datetime) else value
-        for name, value in row._asdict().items()
+        for name, value in zip(names, row, strict=False)
     }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
@@ -20,6 +21,7 @@ from sendonce.adapters.stores.sql.soft_bounces import SoftBounces
 from sendonce.adapters.stores.sql.suppressions import mark_subscriber, suppress
 from sendonce.domain.engine.events import (
     MOST_UNREADABLE,
+    ArrivingEvent,
     BounceType,
     DeliveryEvent,
     EventKind,
@@ -33,6 +35,7 @@ from sendonce.domain.people.privacy import erased_name, is_erased
 from sendonce.domain.people.suppression_keys import suppression_key
 
 E = delivery_events.c
+_UUID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 U = unreadable_events.c
 
 
@@ -233,8 +236,12 @@ def _row(own_id: str, news: _News, verdict: EventVerdict, job: TrackedJob | None
         reason=None if erased else event.reason,
         occurred_at=event.occurred_at,
         received_at=now,
-        raw={} if erased else event.raw,
+        raw="{}" if erased else _raw_text(event),
     )
+
+
+def _raw_text(event: DeliveryEvent) -> str:
+    return event.raw_text if isinstance(event, ArrivingEvent) else json.dumps(event.raw)
 
 
 def _return_canary(tx: Connection, canary_id: str, now: datetime) -> None:
@@ -250,10 +257,7 @@ def _names_job(event: DeliveryEvent) -> str | None:
     """The id of the job that the event is about, if it can be one and an attempt is told, too."""
     if event.job_id is None or event.attempt is None:
         return None
-    try:
-        return event.job_id if str(UUID(event.job_id)) == event.job_id else None
-    except ValueError:
-        return None
+    return event.job_id if _UUID.fullmatch(event.job_id) else None
 
 
 def as_event(row: Row[Any]) -> DeliveryEvent:
