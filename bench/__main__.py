@@ -21,7 +21,7 @@ from typing import Any
 from bench import peers, report
 from bench.findings import Finding
 from bench.processes import ROOT, BenchFailed
-from bench.rows import build, importing, link, pacing, planning, scale, ses, smtp, start, workers
+from bench.rows import build, events, importing, link, pacing, planning, scale, ses, smtp, start, workers
 from bench.sinks import version_of_sink
 from bench.stage import Stage, staged
 
@@ -31,6 +31,7 @@ MODULES: tuple[ModuleType, ...] = (
     build,
     smtp,
     ses,
+    events,
     link,
     workers,
     pacing,

@@ -11,7 +11,7 @@ import os
 import sqlite3
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -104,15 +104,17 @@ class Installation:
 
     def query(self, statement: str, *values: Any) -> Any:
         """One row, read without sendonce; ``{}`` in the statement stands for a value."""
+        return self.execute(statement, *values)[0]
+
+    def execute(self, statement: str, *values: Any) -> list[Any]:
+        """All rows of a statement, or none where it only writes."""
         if self.database_url.startswith("sqlite"):
-            connection = sqlite3.connect(self.database_url.removeprefix("sqlite:///"))
-            try:
-                return connection.execute(statement.replace("{}", "?"), values).fetchone()
-            finally:
-                connection.close()
+            with closing(sqlite3.connect(self.database_url.removeprefix("sqlite:///"))) as file, file:
+                return file.execute(statement.replace("{}", "?"), values).fetchall()
         url = self.database_url.replace("postgresql+psycopg", "postgresql")
         with psycopg.connect(url) as server:
-            return server.execute(statement.replace("{}", "%s").encode(), values).fetchone()
+            done = server.execute(statement.replace("{}", "%s").encode(), values)
+            return done.fetchall() if done.description else []
 
 
 def _moment(value: Any) -> datetime:

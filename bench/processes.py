@@ -83,10 +83,13 @@ def run_module(name: str, *args: str, environment: Mapping[str, str] | None = No
 
 
 @contextmanager
-def serving(args: Sequence[str | Path], out: Path) -> Iterator[subprocess.Popen[bytes]]:
+def serving(
+    args: Sequence[str | Path], out: Path, environment: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
     """A server for the time of the block; what it prints goes to the file ``out``."""
+    command = [str(arg) for arg in args]
     with out.open("wb") as file:
-        process = subprocess.Popen([str(arg) for arg in args], cwd=ROOT, env=clean_environment(), stdout=file)
+        process = subprocess.Popen(command, cwd=ROOT, env=clean_environment(environment), stdout=file)
         try:
             yield process
         finally:
