@@ -206,6 +206,7 @@ dispatches = Table(
     CheckConstraint("phase IN ('preparing', 'planning', 'running', 'over')", name="dispatches_phase"),
     CheckConstraint("result IN ('sent', 'failed')", name="dispatches_result"),
     CheckConstraint("weight > 0", name="dispatches_weight"),
+    Index("dispatches_awake", "id", **_where("awake")),
     Index("dispatches_open", "phase", "id", **_where("phase <> 'over'")),
     Index("dispatches_in_turn", "tenant_id", "awake", "served", "id", **_where("phase = 'running'")),
     Index(

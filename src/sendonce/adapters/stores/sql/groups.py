@@ -41,10 +41,6 @@ class InTurn(NamedTuple):
     tenant_id: str
     letter_id: str | None
 
-    def claimed(self, job_id: str, letter_id: str | None, *rest: Any) -> ClaimedJob:
-        """One of its jobs: with its own letter, if it has one."""
-        return ClaimedJob(job_id, self.id, letter_id or self.letter_id, *rest)
-
 
 @dataclass(frozen=True, slots=True)
 class Opening:
@@ -118,13 +114,15 @@ class SqliteGroups:
         if claim is None:
             return Opening(now)
         moment = self._db.moment(now)
-        rows = self._execute(tx, "open_claim", claim.sender, moment, _enough(claim.limit)).fetchall()
+        rows = self._execute(tx, "open_claim", claim.sender, moment).fetchall()
         *_, halted, adoptions, held, recorded, sleepers = rows[0]
         refuse_if_halted(halted)
         refuse_another_database(recorded, self._db.fingerprint())
         awake = [InTurn(*row[:3]) for row in rows if row[0] is not None]
         if sleepers:
             awake = self.wake(tx, now, claim.limit)
+        elif len(awake) > 1:
+            awake = self._in_turn(tx, claim.limit)
         expected = (claim.worker_id, claim.token, claim.claims)
         when = (count_anyway, json.dumps([dispatch.id for dispatch in awake]), moment, claim.sender)
         counted = self._execute(tx, "count_claim", *expected, *when).fetchone()
@@ -139,8 +137,10 @@ class SqliteGroups:
         moment = self._db.moment(now)
         self._execute(tx, "wake_tenants", moment)
         self._execute(tx, "wake", moment)
-        rows = self._execute(tx, "open_claim", "", moment, _enough(limit))
-        return [InTurn(*row[:3]) for row in rows if row[0] is not None]
+        return self._in_turn(tx, limit)
+
+    def _in_turn(self, tx: Connection, limit: int) -> list[InTurn]:
+        return [InTurn(*row) for row in self._execute(tx, "in_turn", _enough(limit))]
 
     def settle(self, tx: Connection, accepted: Sequence[AcceptedLetter], now: datetime) -> set[JobRef]:
         group = json.dumps(accepted)
@@ -155,21 +155,10 @@ class SqliteGroups:
         moment = self._db.moment(now)
         picked = json.loads(self._execute(tx, "claim_pick", limit, moment, dispatch.id).fetchone()[0])
         picked.sort(key=_first)
+        own, _, usual = dispatch
         jobs = [
-            ClaimedJob(
-                job_id,
-                dispatch.id,
-                letter or dispatch.letter_id,
-                attempt + 1,
-                tries,
-                recipient,
-                fields,
-                now,
-                thread,
-            )
-            for job_id, suppressed, letter, thread, attempt, tries, recipient, fields in sorted(
-                picked, key=_first
-            )
+            ClaimedJob(job_id, own, letter or usual, attempt + 1, tries, recipient, fields, now, thread)
+            for job_id, suppressed, letter, thread, attempt, tries, recipient, fields in picked
             if not suppressed
         ]
         suppressed_ids = [row[0] for row in picked if row[1]]
@@ -252,21 +241,10 @@ class PostgresGroups:
         }
         statement = self._db.statement("claim").replace("{limit}", str(int(limit)))
         rows = sorted(self._db.driver(tx).execute(statement, values).fetchall(), key=_first)
+        own, _, usual = dispatch
         jobs = [
-            ClaimedJob(
-                job_id,
-                dispatch.id,
-                letter or dispatch.letter_id,
-                attempt,
-                tries,
-                recipient,
-                fields,
-                now,
-                thread,
-            )
-            for job_id, state, _, letter, thread, attempt, tries, recipient, fields in sorted(
-                rows, key=_first
-            )
+            ClaimedJob(job_id, own, letter or usual, attempt, tries, recipient, fields, now, thread)
+            for job_id, state, _, letter, thread, attempt, tries, recipient, fields in rows
             if state == JobState.SENDING
         ]
         return ClaimedGroup(jobs, len(rows) - len(jobs), rows[0][2] if jobs else 0)

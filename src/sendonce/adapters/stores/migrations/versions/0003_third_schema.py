@@ -112,6 +112,7 @@ def _create_dispatches() -> None:
         sa.ForeignKeyConstraint(["tenant_id"], ["tenants.id"]),
         sa.PrimaryKeyConstraint("id"),
     )
+    _index("dispatches_awake", "dispatches", ["id"], "awake")
     _index("dispatches_open", "dispatches", ["phase", "id"], "phase <> 'over'")
     _index("dispatches_in_turn", "dispatches", ["tenant_id", "awake", "served", "id"], "phase = 'running'")
     asleep = "phase = 'running' AND NOT awake AND NOT paused AND NOT cancelled"
