@@ -52,7 +52,7 @@ def test_a_test_letter_beside_a_large_mailout_leaves_within_two_groups(stage: St
 def test_two_dispatches_take_turns(stage: Stage) -> None:
     first, second = dispatch(stage, 100), dispatch(stage, 100)
     turns = [key for key, _ in groupby(served(stage, 6))]
-    assert turns == [first, second] * 3
+    assert turns in ([first, second] * 3, [second, first] * 3)
 
 
 def test_a_dispatch_of_twice_the_weight_is_served_twice_as_often(stage: Stage) -> None:
@@ -97,7 +97,7 @@ def test_tenants_share_the_claims(stage: Stage) -> None:
 
 def test_a_group_is_filled_from_the_next_in_turn(stage: Stage) -> None:
     few, many = dispatch(stage, 3), dispatch(stage, 100)
-    assert Counter(served(stage, 1)) == {few: 3, many: 7}
+    assert Counter(served(stage, 2)) == {few: 3, many: 17}
 
 
 def test_the_lower_priority_leaves_first_and_then_the_earlier(stage: Stage) -> None:
