@@ -154,7 +154,7 @@ def test_a_page_of_another_tenant_makes_a_mailout_of_ones_own(sqlite_url: str) -
         http.store.subscribers.upsert(DEFAULT_TENANT, [NewSubscriber(JANE, "Jane", {})])
         mine = http.start(PAGE).json["mailout_id"]
         assert mine != theirs.page
-        untouched = http.store.mailouts.get(DEFAULT_TENANT, theirs.page)
+        untouched = http.store.mailouts.get(OTHER, theirs.page)
         assert untouched is not None
         assert untouched.started_at is None
 
