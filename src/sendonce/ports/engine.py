@@ -22,6 +22,7 @@ from sendonce.domain.engine.letters import Letter
 from sendonce.domain.engine.outcomes import Outcome
 from sendonce.domain.engine.parcels import Parcel, Quota
 from sendonce.domain.engine.reports import RecipientOutcome
+from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity
 from sendonce.domain.engine.senders import HoldOrder, SenderHold
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.engine.workers import LedgerIdentity, Pulse, WorkerRecord, WorkerStatus
@@ -346,12 +347,36 @@ class Permits(Protocol):
     def release(self, key: str, worker_id: str) -> None: ...
 
 
+class Senders(Protocol):
+    """The senders that were added beside the environment's own."""
+
+    def add(self, tenant_id: str, new: NewSender, actor: str) -> SenderIdentity:
+        """A new sender, in the audit log too. Raises Refused for an address that another sender has.
+
+        The address of a removed sender brings that one back, as it is described now: the letters that waited
+        for it go on.
+        """
+
+    def get(self, sender_id: str) -> SenderIdentity | None:
+        """Also a removed one."""
+
+    def all(self, *, removed: bool = False) -> Sequence[SenderIdentity]:
+        """In the order of their addresses."""
+
+    def remove(self, sender_id: str, actor: str) -> bool:
+        """Nothing is claimed for it any more. False for one that is removed already, or unknown."""
+
+
 class SenderHolds(Protocol):
     """Senders that their provider refuses. ``Ledger.turn`` claims nothing for a held sender."""
 
     def hold(self, key: str, order: HoldOrder) -> SenderHold:
         """Hold a sender; what is in force then. A sender that is held already stays as it is, except after
         a probe: then the hold is renewed, and counts one more try."""
+
+    def hold_by_hand(self, key: str, reason: str, until: datetime | None, actor: str) -> SenderHold:
+        """A person's word, written to the audit log: hold it until then, or until it is released. It takes
+        the place of any other hold, and no probe changes it."""
 
     def end(self, hold: SenderHold) -> bool:
         """A probe of this hold was accepted. False when the hold is over already, or is another one."""
@@ -501,6 +526,7 @@ class EngineStore(Protocol):
     events: Events
     workers: Workers
     permits: Permits
+    senders: Senders
     sender_holds: SenderHolds
 
     def fingerprint(self) -> str | None:

@@ -7,7 +7,7 @@ This is the only package that reads the environment. The variable of a field is 
 The process environment wins over ``.env``; a value that is empty means the default.
 """
 
-from sendonce.settings.loading import load_settings
+from sendonce.settings.loading import load_settings, usual_security
 from sendonce.settings.table import DECLARED, NOWHERE, Settings
 
-__all__ = ["DECLARED", "NOWHERE", "Settings", "load_settings"]
+__all__ = ["DECLARED", "NOWHERE", "Settings", "load_settings", "usual_security"]

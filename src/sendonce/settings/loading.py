@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sendonce.domain.engine.hosts import is_loopback
 from sendonce.errors import BadSetting
 from sendonce.settings.kinds import Declaration, Unfit, display
-from sendonce.settings.table import DECLARED, Settings
+from sendonce.settings.table import DECLARED, SENDER_SECRET, Settings
 
 if TYPE_CHECKING:
     from dotenv.parser import Original
@@ -41,6 +41,10 @@ class _Given:
             return _Found(declared, text, source)
         return self.find(declared.fallback) if declared.fallback else _Found(declared, "", "default")
 
+    def sender_secrets(self) -> dict[str, str]:
+        both = {**self.dotenv, **self.process}
+        return {name: text for name, text in both.items() if name.startswith(SENDER_SECRET) and text}
+
 
 def load_settings(environ: Mapping[str, str] | None = None, dotenv: Path | None = Path(".env")) -> Settings:
     """The settings in force, or BadSetting with everything that is wrong, one problem a line."""
@@ -63,7 +67,10 @@ def load_settings(environ: Mapping[str, str] | None = None, dotenv: Path | None 
     return Settings(
         **{name.lower(): value for name, value in values.items()},
         sources=sources,
-        unknown_in_dotenv=tuple(sorted(given.dotenv.keys() - DECLARED.keys())),
+        sender_secrets=given.sender_secrets(),
+        unknown_in_dotenv=tuple(
+            sorted(it for it in given.dotenv.keys() - DECLARED.keys() if not it.startswith(SENDER_SECRET))
+        ),
     )
 
 
@@ -144,10 +151,16 @@ def _work_out_defaults(values: dict[str, Any], given: _Given) -> None:
     if not values["APP_BASE_URL"]:
         values["APP_BASE_URL"] = f"http://127.0.0.1:{values['PORT']}"
     if not values["SMTP_SECURITY"]:
-        plain = "plain" if is_loopback(values["SMTP_HOST"]) else "starttls"
-        values["SMTP_SECURITY"] = "tls" if values["SMTP_PORT"] == 465 else plain
+        values["SMTP_SECURITY"] = usual_security(values["SMTP_HOST"], values["SMTP_PORT"])
     if not given.find("STATE_DIR").text:
         # The XDG specification: a relative path in the variable is to be ignored.
         xdg = Path(given.process.get("XDG_STATE_HOME", ""))
         home = Path(given.process.get("HOME") or Path.home())
         values["STATE_DIR"] = (xdg if xdg.is_absolute() else home / ".local" / "state") / "sendonce"
+
+
+def usual_security(host: str, port: int) -> str:
+    """How a connection to such an SMTP server is protected."""
+    if port == 465:
+        return "tls"
+    return "plain" if is_loopback(host) else "starttls"

@@ -16,6 +16,8 @@ from sendonce.settings.prospecting import ProspectingSettings
 
 # The sender of letters that stay on this machine: RFC 2606 keeps .invalid from ever existing.
 NOWHERE = "sendonce@example.invalid"
+# How the variables begin that hold the secrets of added senders: so the log knows what to mask.
+SENDER_SECRET = "SENDER_"  # noqa: S105 (a prefix)
 
 GROUPS = {
     "service": "The HTTP service",
@@ -41,6 +43,8 @@ class Settings(CampaignSettings, ProspectingSettings, MailoutSettings, EngineSet
     """All settings in force. Made by ``load_settings``, which also works out the defaults that depend."""
 
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
+    sender_secrets: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """The variables in which the secrets of added senders may be found: all that begin with SENDER_."""
     unknown_in_dotenv: tuple[str, ...] = ()  # names in .env that are none of ours: misspelt, perhaps
 
     @property
@@ -89,6 +93,7 @@ class Settings(CampaignSettings, ProspectingSettings, MailoutSettings, EngineSet
         """All secret values in force, for the log to redact."""
         given = [getattr(self, it.name.lower()) for it in DECLARED.values() if it.secret]
         values = [one for value in given for one in (value if isinstance(value, tuple) else (value,))]
+        values += self.sender_secrets.values()
         return tuple(value for value in values if value) + tuple(passwords_in(self.database_url))
 
     def __repr__(self) -> str:

@@ -405,6 +405,30 @@ permits = Table(
 # One row a key, locked while its permits are shared out.
 permit_keys = Table("permit_keys", metadata, Column("key", Text, primary_key=True))
 
+# The senders beside the environment's own. Secrets stay outside: secret_from names a variable or a file.
+sender_identities = Table(
+    "sender_identities",
+    metadata,
+    _id(),
+    _tenant(),
+    Column("address", Text, nullable=False),
+    Column("address_key", Text, nullable=False, unique=True),
+    Column("transport", Text, nullable=False),
+    Column("place", Text, nullable=False),
+    Column("name", Text),
+    Column("reply_to", Text),
+    Column("port", Integer),
+    Column("security", Text),
+    Column("username", Text),
+    Column("secret_from", Text),
+    Column("configuration_set", Text),
+    Column("rate_limit", Integer),
+    Column("rate_key", Text),
+    Column("connections", Integer),
+    _moment("created_at", nullable=False),
+    _moment("removed_at"),
+)
+
 # Senders that their provider refuses: nobody claims for them before next_try_at.
 sender_holds = Table(
     "sender_holds",

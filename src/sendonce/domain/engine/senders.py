@@ -7,14 +7,15 @@ configuration). The sender's refusals would meet every other letter too, so the 
                              ▲                                │
                              └────── longer, up to an hour ◄──┘ refused again
 
-A person can end a hold at any time. The letters wait unharmed meanwhile.
+A person can end a hold at any time, and can hold a sender until it is released again. The letters wait
+unharmed meanwhile.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from sendonce.domain.engine.outcomes import Accepted, Deferred, Outcome, Refused
@@ -25,6 +26,10 @@ PROBE_WITHIN = 60.0
 """Seconds that a probe has for its answer before another letter may be tried."""
 RUN_THAT_HOLDS = 20
 """So many equal refusals in a row, and no letter accepted between them, are the sender's trouble."""
+BY_HAND = "by_hand"
+"""The code of a hold that a person ordered."""
+UNTIL_RELEASED = datetime(9999, 1, 1, tzinfo=UTC)
+"""The next try of a sender that only a person lets go."""
 
 
 class SenderKey(NamedTuple):
@@ -54,6 +59,10 @@ class SenderHold:
     held_at: datetime
     next_try_at: datetime
     tries: int
+
+    @property
+    def until_released(self) -> bool:
+        return self.next_try_at >= UNTIL_RELEASED
 
     def lets_nobody_try(self, now: datetime) -> bool:
         return now < self.next_try_at

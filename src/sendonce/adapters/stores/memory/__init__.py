@@ -20,6 +20,7 @@ from sendonce.adapters.stores.memory.people import (
 )
 from sendonce.adapters.stores.memory.privacy import MemoryPeople
 from sendonce.adapters.stores.memory.sender_holds import MemorySenderHolds
+from sendonce.adapters.stores.memory.senders import MemorySenders
 from sendonce.adapters.stores.memory.state import State
 from sendonce.adapters.stores.memory.workers import MemoryCanaries, MemoryPermits, MemoryWorkers
 from sendonce.domain.people.soft_bounces import SOFT_BOUNCE_LIMIT
@@ -34,6 +35,7 @@ from sendonce.ports.engine import (
     Outbox,
     Permits,
     SenderHolds,
+    Senders,
     Workers,
 )
 from sendonce.ports.mailouts import Assets, Mailouts
@@ -61,6 +63,7 @@ class MemoryStore:
     events: Events
     workers: Workers
     permits: Permits
+    senders: Senders
     sender_holds: SenderHolds
 
     def __init__(
@@ -85,6 +88,7 @@ class MemoryStore:
         self.events = MemoryEvents(self.state, soft_bounce_limit)
         self.workers = MemoryWorkers(self.state)
         self.permits = MemoryPermits(self.state)
+        self.senders = MemorySenders(self.state)
         self.sender_holds = MemorySenderHolds(self.state)
 
     def close(self) -> None:

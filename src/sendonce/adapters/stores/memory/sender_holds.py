@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sendonce.adapters.stores.memory.state import State
-from sendonce.domain.engine.senders import HoldOrder, SenderHold
+from sendonce.domain.engine.senders import BY_HAND, UNTIL_RELEASED, HoldOrder, SenderHold
 
 
 class MemorySenderHolds:
@@ -20,11 +20,18 @@ class MemorySenderHolds:
             held = self._state.sender_holds.get(key)
             if held is None:
                 held = SenderHold(key, order.code, order.reason, now, until, 1)
-            elif order.probe:
+            elif order.probe and held.code != BY_HAND:
                 tries = held.tries + 1
                 held = replace(held, code=order.code, reason=order.reason, next_try_at=until, tries=tries)
             self._state.sender_holds[key] = held
             return held
+
+    def hold_by_hand(self, key: str, reason: str, until: datetime | None, actor: str) -> SenderHold:
+        with self._state.transaction() as now:
+            hold = SenderHold(key, BY_HAND, reason, now, until or UNTIL_RELEASED, 1)
+            self._state.sender_holds[key] = hold
+            self._state.audit.append((actor, "hold_sender", key))
+            return hold
 
     def end(self, hold: SenderHold) -> bool:
         with self._state.transaction():

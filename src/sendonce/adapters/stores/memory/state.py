@@ -16,6 +16,7 @@ from sendonce.domain.engine.events import DeliveryEvent, UnreadableEvent
 from sendonce.domain.engine.ids import time_ordered_id
 from sendonce.domain.engine.jobs import Job, JobState
 from sendonce.domain.engine.letters import Letter
+from sendonce.domain.engine.sender_identities import SenderIdentity
 from sendonce.domain.engine.senders import SenderHold
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.engine.workers import WorkerRecord
@@ -128,6 +129,7 @@ class State:
     workers: dict[str, tuple[WorkerRecord, str | None]] = field(default_factory=dict)
     claim_counts: dict[str, tuple[int, str]] = field(default_factory=dict)
     permits: dict[tuple[str, str], tuple[int, datetime]] = field(default_factory=dict)
+    senders: dict[str, SenderIdentity] = field(default_factory=dict)
     sender_holds: dict[str, SenderHold] = field(default_factory=dict)
     canaries: dict[str, Canary] = field(default_factory=dict)
     receivers: dict[str, list[Receiver]] = field(default_factory=dict)

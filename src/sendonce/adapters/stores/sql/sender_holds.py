@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ from sqlalchemy.engine import Connection, Row
 from sendonce.adapters.stores.schema import sender_holds
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import insert_audit, insert_for
-from sendonce.domain.engine.senders import PROBE_WITHIN, HoldOrder, SenderHold
+from sendonce.domain.engine.senders import BY_HAND, PROBE_WITHIN, UNTIL_RELEASED, HoldOrder, SenderHold
 
 H = sender_holds.c
 
@@ -30,9 +31,22 @@ class SqlSenderHolds:
                 "next_try_at": now + timedelta(seconds=order.seconds),
             }
             first = insert_for(self._db)(sender_holds).values(key=key, held_at=now, tries=1, **said)
-            again = first.on_conflict_do_update(index_elements=["key"], set_={**said, "tries": H.tries + 1})
+            again = first.on_conflict_do_update(
+                index_elements=["key"], set_={**said, "tries": H.tries + 1}, where=H.code != BY_HAND
+            )
             tx.execute(again if order.probe else first.on_conflict_do_nothing())
             return _as_hold(tx.execute(sa.select(sender_holds).where(H.key == key)).one())
+
+    def hold_by_hand(self, key: str, reason: str, until: datetime | None, actor: str) -> SenderHold:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            hold = SenderHold(key, BY_HAND, reason, now, until or UNTIL_RELEASED, 1)
+            values = asdict(hold)
+            put = insert_for(self._db)(sender_holds).values(values)
+            tx.execute(put.on_conflict_do_update(index_elements=["key"], set_=values))
+            details = {"reason": reason, "until": until.isoformat() if until else None}
+            insert_audit(tx, now, actor, "hold_sender", key, details)
+            return hold
 
     def end(self, hold: SenderHold) -> bool:
         own = sender_holds.delete().where(H.key == hold.key, H.held_at == hold.held_at)

@@ -25,6 +25,7 @@ from sendonce.adapters.stores.sql.people import SqlPeople
 from sendonce.adapters.stores.sql.row_security import exposed, hidden_from_us, lock_out_strangers, unguarded
 from sendonce.adapters.stores.sql.rows import new_id
 from sendonce.adapters.stores.sql.sender_holds import SqlSenderHolds
+from sendonce.adapters.stores.sql.senders import SqlSenders
 from sendonce.adapters.stores.sql.subscribers import SqlSubscribers
 from sendonce.adapters.stores.sql.suppressions import SqlSuppressions
 from sendonce.adapters.stores.sql.workers import SqlCanaries, SqlPermits, SqlWorkers
@@ -43,6 +44,7 @@ from sendonce.ports.engine import (
     Outbox,
     Permits,
     SenderHolds,
+    Senders,
     Workers,
 )
 from sendonce.ports.mailouts import Assets, Mailouts
@@ -71,6 +73,7 @@ class SqlStore:
     events: Events
     workers: Workers
     permits: Permits
+    senders: Senders
     sender_holds: SenderHolds
 
     def __init__(self, database: Database, soft_bounce_limit: int = SOFT_BOUNCE_LIMIT) -> None:
@@ -91,6 +94,7 @@ class SqlStore:
         self.events = SqlEvents(database, soft_bounce_limit)
         self.workers = SqlWorkers(database)
         self.permits = SqlPermits(database)
+        self.senders = SqlSenders(database)
         self.sender_holds = SqlSenderHolds(database)
 
     def fingerprint(self) -> str | None:

@@ -3,30 +3,108 @@
 from __future__ import annotations
 
 import getpass
+from dataclasses import asdict, fields
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sendonce.domain.engine.senders import SenderHold, read_key
+from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity, find_sender
+from sendonce.domain.engine.senders import read_key
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.cli.context import opened_store, ready_settings, time_zone
-from sendonce.entrypoints.cli.output import JsonFlag, print_json, print_table, say
+from sendonce.entrypoints.cli.output import JsonFlag, print_json, print_table, say, say_error
+from sendonce.errors import BadInput, BadSetting, Refused
 
 if TYPE_CHECKING:
+    from sendonce.flows.engine.show_senders import SenderView
+    from sendonce.ports.store import Store
     from sendonce.settings import Settings
 
 group = typer.Typer(
     name="sender", help="Who letters leave from, and whether the provider refuses it.", no_args_is_help=True
 )
 
+Name = Annotated[str, typer.Argument(help="Its address, or its key from 'sendonce sender list'.")]
+OwnOrName = Annotated[
+    str | None, typer.Argument(help="Its address or its key; without one, this installation's.")
+]
+
+
+@group.command()
+def add(
+    address: Annotated[str, typer.Argument(help="The address that its letters come from.")],
+    host: Annotated[str | None, typer.Option(help="Its SMTP host.")] = None,
+    region: Annotated[str | None, typer.Option(help="Or its region of Amazon SES.")] = None,
+    folder: Annotated[str | None, typer.Option(help="Or a maildir: its letters go nowhere.")] = None,
+    port: Annotated[int | None, typer.Option(help="The SMTP host's port; 587 if not given.")] = None,
+    security: Annotated[str | None, typer.Option(help="starttls, tls or plain.")] = None,
+    username: Annotated[str | None, typer.Option(help="The SMTP account, or an AWS access key id.")] = None,
+    secret_from: Annotated[
+        str | None,
+        typer.Option(help="Where its password or secret key is: a variable SENDER_… or a file's path."),
+    ] = None,
+    configuration_set: Annotated[str | None, typer.Option(help="Its configuration set of SES.")] = None,
+    name: Annotated[str | None, typer.Option(help="The name beside the address.")] = None,
+    reply_to: Annotated[str | None, typer.Option(help="Where answers go; else to the address.")] = None,
+    rate: Annotated[int | None, typer.Option(help="Letters per second, 0 for no limit.")] = None,
+    rate_key: Annotated[str | None, typer.Option(help="Senders with one key share a rate.")] = None,
+    connections: Annotated[int | None, typer.Option(help="Connections of each worker.")] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Add a sender. Its secret is not stored: only the variable or the file that it is found in."""
+    from sendonce.flows.engine.add_sender import add_sender
+
+    settings = ready_settings()
+    transport, place = _way_out(host, region, folder)
+    new = NewSender(
+        address=address,
+        transport=transport,
+        place=place,
+        name=name,
+        reply_to=reply_to,
+        port=port,
+        security=security,
+        username=username,
+        secret_from=secret_from,
+        configuration_set=configuration_set,
+        rate_limit=rate,
+        rate_key=rate_key,
+        connections=connections,
+    )
+    with opened_store(settings, make=True) as store:
+        added = add_sender(store, DEFAULT_TENANT, new, settings.sender, getpass.getuser())
+        (shown,) = [view for view in _views(settings, store) if view.identity == added]
+    if json:
+        print_json(_view(shown))
+    else:
+        say(f"Added {added.address}. Its id is {added.id}.")
+    _warn_without_secret(settings, new)
+
+
+def _way_out(host: str | None, region: str | None, folder: str | None) -> tuple[str, str]:
+    given = {"smtp": host, "ses": region, "maildir": folder}
+    ways = [(transport, place) for transport, place in given.items() if place is not None]
+    if len(ways) != 1:
+        raise BadInput("Say which way its letters leave: give one of --host, --region and --folder.")
+    return ways[0]
+
+
+def _warn_without_secret(settings: Settings, new: NewSender) -> None:
+    from sendonce.wiring.senders import settings_of
+
+    try:
+        settings_of(settings, new)
+    except BadSetting as exc:
+        say_error(f"{exc} Workers that do not find it hold the sender.")
+
 
 @group.command("list")
 def list_(json: JsonFlag = False) -> None:
-    """Show the sender of this installation and every sender that is held, with the reason."""
+    """Show this installation's sender, those that were added, and who is held, with the reason."""
     settings = ready_settings()
     with opened_store(settings) as store:
-        holds = {hold.key: hold for hold in store.sender_holds.all()}
-    own = own_key(settings)
-    shown = [_view(key, holds.get(key), own=key == own) for key in sorted({own, *holds})]
+        shown = [_view(view) for view in _views(settings, store)]
     if json:
         print_json(shown)
         return
@@ -37,22 +115,56 @@ def list_(json: JsonFlag = False) -> None:
 
 
 @group.command()
-def release(
-    key: Annotated[str | None, typer.Argument(help="Its key; without one, this installation's.")] = None,
+def hold(
+    name: OwnOrName = None,
+    reason: Annotated[str, typer.Option(help="Why; people will read it.")] = "held by hand",
+    hours: Annotated[float | None, typer.Option(min=0.0, help="For so long; else until released.")] = None,
     json: JsonFlag = False,
 ) -> None:
+    """Hold a sender: its letters wait, and nobody else's. 'sender release' lets it go."""
+    from sendonce.flows.engine.hold_by_word import hold_by_word
+
+    settings = ready_settings()
+    with opened_store(settings) as store:
+        key = _key_named(settings, store, name)
+        lasting = timedelta(hours=hours) if hours is not None else None
+        held = hold_by_word(store, key, reason, lasting, getpass.getuser())
+    if json:
+        until = None if held.until_released else held.next_try_at
+        print_json({"held": key, "reason": held.reason, "until": until})
+    else:
+        say(f"Held {key}. To let it go: sendonce sender release {key}")
+
+
+@group.command()
+def release(name: OwnOrName = None, json: JsonFlag = False) -> None:
     """Let a held sender go: its letters are sent again at once. Mend the cause first."""
     from sendonce.flows.engine.release_sender import release_sender
 
     settings = ready_settings()
-    wanted = key or own_key(settings)
     with opened_store(settings) as store:
+        wanted = _key_named(settings, store, name)
         hold = release_sender(store.sender_holds, wanted, getpass.getuser())
     if json:
         print_json({"released": wanted, "code": hold.code, "reason": hold.reason})
     else:
         say(f"Released {wanted}. It was held because: {hold.reason}")
         say("A worker that is at work goes on at once. If the provider refuses again, it is held again.")
+
+
+@group.command()
+def remove(name: Name, json: JsonFlag = False) -> None:
+    """Remove a sender that was added. Letters that wait for it go on waiting: add it again to send them."""
+    from sendonce.flows.engine.remove_sender import remove_sender
+
+    settings = ready_settings()
+    with opened_store(settings) as store:
+        identity = _find(settings, store, name)
+        remove_sender(store.senders, identity.id, getpass.getuser())
+    if json:
+        print_json({"removed": identity.id, "address": identity.address})
+    else:
+        say(f"Removed {identity.address}.")
 
 
 def own_key(settings: Settings) -> str:
@@ -62,18 +174,48 @@ def own_key(settings: Settings) -> str:
     return str(sender_key(settings))
 
 
-def _view(key: str, hold: SenderHold | None, *, own: bool) -> dict[str, Any]:
-    parts = read_key(key)
+def _views(settings: Settings, store: Store) -> list[SenderView]:
+    from sendonce.flows.engine.show_senders import show_senders
+    from sendonce.wiring.senders import key_of_identity
+
+    return list(show_senders(store, lambda identity: key_of_identity(settings, identity)))
+
+
+def _key_named(settings: Settings, store: Store, name: str | None) -> str:
+    """The key of the sender that a person means: its address will do. None is the environment's own."""
+    if name is None:
+        return own_key(settings)
+    views = _views(settings, store)
+    keys = [view.key for view in views if name == view.key or name == read_key(view.key).address]
+    if keys:
+        return keys[0]
+    from sendonce.wiring.senders import key_of
+
+    return key_of(settings, find_sender([v.identity for v in views if v.identity], name).made)
+
+
+def _find(settings: Settings, store: Store, name: str) -> SenderIdentity:
+    if name in (own_key(settings), settings.sender):
+        raise Refused(f"{name} is this environment's own sender: change its settings instead.")
+    named = {view.key: view.identity for view in _views(settings, store) if view.identity is not None}
+    return named.get(name) or find_sender(list(named.values()), name)
+
+
+def _view(view: SenderView) -> dict[str, Any]:
+    parts, hold, identity = read_key(view.key), view.hold, view.identity
+    made = asdict(identity.made) if identity else {field.name: None for field in fields(NewSender)}
     return {
-        "key": key,
+        **made,
+        "id": identity.id if identity else None,
+        "key": view.key,
         "address": parts.address,
         "transport": parts.transport,
         "account": parts.account,
-        "own": own,
-        "state": "held" if hold else "ok",
+        "own": view.own,
+        "state": view.state,
         "code": hold.code if hold else None,
         "reason": hold.reason if hold else None,
         "held_at": hold.held_at if hold else None,
-        "next_try_at": hold.next_try_at if hold else None,
+        "next_try_at": hold.next_try_at if hold and not hold.until_released else None,
         "tries": hold.tries if hold else 0,
     }

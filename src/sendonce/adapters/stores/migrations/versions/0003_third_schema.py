@@ -60,6 +60,7 @@ def upgrade() -> None:
     op.execute(_FIRST_DUE)
     _rename_in_outbox()
     op.execute(_SEND_LOGS)
+    _create_senders()
 
 
 def _on_sqlite() -> bool:
@@ -217,3 +218,30 @@ def _flag(name: str) -> sa.Column[bool]:
 def _index(name: str, table: str, columns: list[str], where: str, *, unique: bool = False) -> None:
     held = sa.text(where)
     op.create_index(name, table, columns, unique=unique, sqlite_where=held, postgresql_where=held)
+
+
+def _create_senders() -> None:
+    op.create_table(
+        "sender_identities",
+        sa.Column("id", Identifier, nullable=False),
+        sa.Column("tenant_id", sa.Text(), nullable=False),
+        sa.Column("address", sa.Text(), nullable=False),
+        sa.Column("address_key", sa.Text(), nullable=False),
+        sa.Column("transport", sa.Text(), nullable=False),
+        sa.Column("place", sa.Text(), nullable=False),
+        sa.Column("name", sa.Text()),
+        sa.Column("reply_to", sa.Text()),
+        sa.Column("port", sa.Integer()),
+        sa.Column("security", sa.Text()),
+        sa.Column("username", sa.Text()),
+        sa.Column("secret_from", sa.Text()),
+        sa.Column("configuration_set", sa.Text()),
+        sa.Column("rate_limit", sa.Integer()),
+        sa.Column("rate_key", sa.Text()),
+        sa.Column("connections", sa.Integer()),
+        sa.Column("created_at", Moment(), nullable=False),
+        sa.Column("removed_at", Moment()),
+        sa.ForeignKeyConstraint(["tenant_id"], ["tenants.id"]),
+        sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("address_key"),
+    )

@@ -1,0 +1,91 @@
+"""A sender identity in, the settings that its letters leave by out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sendonce.errors import BadSetting
+from sendonce.settings import Settings, usual_security
+from sendonce.wiring.transports import rate_key, sender_key
+
+if TYPE_CHECKING:
+    from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity
+
+_SMTP_PORT = 587
+
+
+@dataclass(frozen=True, slots=True)
+class SenderSettings:
+    """The environment's settings with the sender's own laid over them."""
+
+    settings: Settings
+    rate_key: str
+
+
+def settings_of(settings: Settings, made: NewSender) -> SenderSettings:
+    """Raises BadSetting where its secret is not found."""
+    laid_over = replace(described(settings, made), **_credentials(settings, made))
+    return SenderSettings(laid_over, made.rate_key or rate_key(laid_over))
+
+
+def key_of(settings: Settings, made: NewSender) -> str:
+    """Whom the provider judges; it takes no secret to know that."""
+    return str(sender_key(described(settings, made)))
+
+
+def key_of_identity(settings: Settings, identity: SenderIdentity | None) -> str:
+    """None is the environment's own sender."""
+    return key_of(settings, identity.made) if identity is not None else str(sender_key(settings))
+
+
+def described(settings: Settings, made: NewSender) -> Settings:
+    """The sender's settings but for its secret."""
+    common: dict[str, Any] = {
+        "transport": made.transport,
+        "ses_from_email": made.address,
+        "smtp_from_email": made.address,
+        "ses_from_name": made.name or "",
+        "ses_reply_to": made.reply_to or "",
+        "rate_limit_per_sec": settings.rate_limit_per_sec if made.rate_limit is None else made.rate_limit,
+        "concurrency": made.connections or settings.concurrency,
+    }
+    return replace(settings, **common, **_way_out(settings, made))
+
+
+def _way_out(settings: Settings, made: NewSender) -> dict[str, Any]:
+    if made.transport == "ses":
+        configuration_set = made.configuration_set or settings.ses_configuration_set
+        return {"aws_region": made.place, "ses_configuration_set": configuration_set}
+    if made.transport == "maildir":
+        return {"maildir_path": Path(made.place)}
+    port = made.port or _SMTP_PORT
+    security = made.security or usual_security(made.place, port)
+    return {"smtp_host": made.place, "smtp_port": port, "smtp_security": security}
+
+
+def _credentials(settings: Settings, made: NewSender) -> dict[str, Any]:
+    secret = read_secret(settings, made.secret_from) if made.secret_from else ""
+    if made.transport == "smtp":
+        return {"smtp_username": made.username or "", "smtp_password": secret, "smtp_oauth_token": ""}
+    if made.transport == "ses" and secret:
+        keys = {"aws_access_key_id": made.username, "aws_secret_access_key": secret}
+        return {**keys, "aws_session_token": "", "aws_profile": ""}
+    return {}
+
+
+def read_secret(settings: Settings, where: str) -> str:
+    """What the variable or the file holds. The message says where it was looked for, never what was there."""
+    if not where.startswith("/"):
+        if where not in settings.sender_secrets:
+            raise BadSetting(f"{where} is not set, and a sender's secret is to be found there. Set it.")
+        return settings.sender_secrets[where]
+    try:
+        secret = Path(where).read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as exc:
+        unread = f"{where} cannot be read ({type(exc).__name__})"
+        raise BadSetting(f"{unread}, and a sender's secret is to be found there.") from exc
+    if not secret:
+        raise BadSetting(f"{where} is empty, and a sender's secret is to be found there.")
+    return secret
