@@ -203,6 +203,15 @@ def test_the_front_matter_says_who_is_answered_and_when_it_goes() -> None:
         markdown_draft("---\nsubject: x\ntext_only: perhaps\n---\nhello")
 
 
+def test_the_front_matter_says_in_which_language_the_letter_is() -> None:
+    """A word that is no language of ours is told to the author, and not passed over."""
+    letter = read_markdown("---\nsubject: Hello\nlanguage: Russian\n---\nПривет")
+    assert letter.language == "ru"
+    assert read_markdown("---\nsubject: Hello\n---\nhi").language is None
+    with pytest.raises(BadInput, match="language is 'klingon': write ru or en"):
+        markdown_draft("---\nsubject: x\nlanguage: klingon\n---\nhello")
+
+
 @pytest.mark.parametrize(
     "quoted",
     [r'"Hi {{ name | default: \"friends\" }}, \"you\""', 'Hi {{ name | default: "friends" }}, "you"'],

@@ -75,6 +75,7 @@ class Desk:
             "send_at": "Отправить в",
             "from_name": "От кого",
             "reply_to": "Ответить на",
+            "language": "Язык",
         }
         said = {"properties": {names[name]: value for name, value in values.items()}}
         self.notion.sandbox.post(f"notion/pages/{self.page}", said, method="PATCH")
@@ -335,13 +336,15 @@ def test_a_page_that_cannot_be_a_draft_is_not_tested(desk: Desk) -> None:
 
 
 def test_who_writes_and_who_is_answered(desk: Desk) -> None:
-    """The name of the sender and the address for answers are properties; left empty, the settings hold."""
-    desk.edit(status=READY, from_name="Анна из пекарни", reply_to="anna@example.org")
+    """The sender's name, the address for answers and the language are properties; left empty, the settings
+    hold."""
+    desk.edit(status=READY, from_name="Анна из пекарни", reply_to="anna@example.org", language="English")
     desk.press()
     assert desk.goes_to_everybody()
     assert desk.own is not None
     letter = desk.store.mailouts.letter(desk.own.id)
     assert (letter.from_name, letter.reply_to) == ("Анна из пекарни", "anna@example.org")
+    assert letter.language == "en"
 
 
 def test_a_page_with_a_time_waits_for_it(desk: Desk) -> None:

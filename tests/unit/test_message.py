@@ -153,6 +153,14 @@ def test_a_fragment_gets_them_at_its_ends() -> None:
     assert html.index("<p>x</p>") < html.index("Unsubscribe</a>")
 
 
+def test_a_letter_has_its_own_language() -> None:
+    """It outweighs the setting and the words of the subject."""
+    english = replace(SETTINGS, language="en")
+    letter = replace(LETTER, subject="Hello", language="ru")
+    raw = compile_letter(letter, english, "m").build(JOB, "a@b.ru", {"note": "x"}, DATE)
+    assert "Отписаться: " in bodies(email.message_from_bytes(raw))[0]
+
+
 def test_the_language_of_the_footer_can_be_set() -> None:
     russian = replace(SETTINGS, language="ru")
     raw = compile_letter(replace(LETTER, subject="Hello"), russian, "m").build(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 from sendonce.adapters.images.copies import copy_image
@@ -18,6 +17,7 @@ from sendonce.adapters.notion.names import LETTERS, TableNames
 from sendonce.adapters.notion.pages import LetterPage, read_blocks, read_letter
 from sendonce.adapters.notion.tables import Table, TableCache, status_option, with_fresh_columns
 from sendonce.adapters.web.public_fetch import LONGEST_FETCH
+from sendonce.domain.engine.letters import language_named
 from sendonce.domain.mailouts.blocks import Block, Draft, Image, files
 from sendonce.domain.mailouts.mailouts import FetchedLetter, MailoutStatus
 from sendonce.domain.mailouts.rendering import compose
@@ -60,6 +60,9 @@ class NotionLetters:
             subject=page.subject or page.title,
             blocks=content.blocks,
             preheader=page.preheader,
+            from_name=page.from_name or None,
+            reply_to=page.reply_to or None,
+            language=language_named(page.language),
             warnings=(*tree.warnings, *content.warnings, *warnings),
         )
         if not draft.subject.strip():
@@ -67,7 +70,7 @@ class NotionLetters:
         composed = compose(draft, hosted)
         return FetchedLetter(
             name=page.title or page.subject,
-            letter=replace(composed.letter, from_name=page.from_name or None, reply_to=page.reply_to or None),
+            letter=composed.letter,
             warnings=composed.warnings,
             is_test=page.is_test,
             status=page.status,

@@ -107,6 +107,7 @@ LETTERS = TableNames(
         "preheader": _column("Прехедер", "Preheader", types=_TEXT),
         "from_name": Column(Wording(("От кого", "From name")), _TEXT, has_default=True),
         "reply_to": Column(Wording(("Ответить на", "Reply to")), ("email", "rich_text"), has_default=True),
+        "language": Column(Wording(("Язык", "Language")), ("rich_text", "select"), has_default=True),
         "send_at": Column(Wording(("Отправить в", "Send at")), _DATE, has_default=True),
         "status": _column("Статус", "Status", types=("select", "status"), required=True),
         "is_test": _column("Тест", "Test", "is_test", "Тестовое", types=("checkbox",), required=True),

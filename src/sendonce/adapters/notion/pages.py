@@ -42,7 +42,7 @@ class LetterPage:
     """``status`` is None where the page's ``status_name`` is none that we know; ids are dashed.
 
     ``status_property`` and ``test_property`` are the ids of these columns, as events name them.
-    ``from_name`` and ``reply_to`` are empty where the sender's usual ones are meant.
+    ``from_name``, ``reply_to`` and ``language`` are empty where the usual ones are meant.
     """
 
     id: str
@@ -62,6 +62,7 @@ class LetterPage:
     test_property: str = ""
     from_name: str = ""
     reply_to: str = ""
+    language: str = ""
     send_at: PageTime | None = None
 
     def belongs_to(self, table_id: str) -> bool:
@@ -117,6 +118,7 @@ def letter_of(page: Mapping[str, Any], names: TableNames = LETTERS) -> LetterPag
         test_property=_property_of(found["is_test"]),
         from_name=read_text(found["from_name"]),
         reply_to=read_text(found["reply_to"]),
+        language=read_text(found["language"]),
         send_at=read_page_time(found["send_at"]),
     )
 

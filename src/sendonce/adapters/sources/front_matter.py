@@ -15,12 +15,13 @@ from typing import NamedTuple
 
 import yaml
 
+from sendonce.domain.engine.letters import language_named
 from sendonce.domain.engine.templates import VARIABLE
 from sendonce.errors import BadInput
 
 _FENCE = re.compile(r"---[ \t]*\n")
 _CLOSING_FENCE = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
-_KNOWN = ("subject", "preheader", "from_name", "reply_to", "send_at", "text_only")
+_KNOWN = ("subject", "preheader", "from_name", "reply_to", "language", "send_at", "text_only")
 _OURS = {*_KNOWN, "from"}
 _AUDIENCE = {
     "to",
@@ -73,6 +74,10 @@ class FrontMatter(NamedTuple):
     @property
     def from_name(self) -> str | None:
         return self.fields.get("from_name") or self.fields.get("from") or None
+
+    @property
+    def language(self) -> str | None:
+        return language_named(self.fields.get("language", ""))
 
     @property
     def text_only(self) -> bool:

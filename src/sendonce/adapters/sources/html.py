@@ -98,6 +98,7 @@ def html_draft(text: str) -> Draft:
         from_name=fields.get("from_name") or fields.get("from") or None,
         reply_to=fields.get("reply_to") or None,
         text_only=matter.text_only,
+        language=matter.language,
         send_at=fields.get("send_at", ""),
         warnings=reader.warnings(),
     )

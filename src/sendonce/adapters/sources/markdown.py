@@ -72,6 +72,7 @@ def markdown_draft(text: str, *, local: bool = False) -> Draft:
         from_name=variables.restore(from_name) if from_name else None,
         reply_to=matter.fields.get("reply_to") or None,
         text_only=matter.text_only,
+        language=matter.language,
         send_at=matter.fields.get("send_at", ""),
         warnings=tuple(reader.warnings),
     )

@@ -169,6 +169,7 @@ letters = Table(
     Column("from_name", Text),
     Column("reply_to", Text),
     _flag("text_only"),
+    Column("language", Text),
     Column("html", Text, nullable=False),
     Column("text", Text, nullable=False),
     _moment("created_at", nullable=False),

@@ -12,6 +12,7 @@ from sendonce.errors import BadInput
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _BASE_URL = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]{1,255}(?:/[A-Za-z0-9._~/-]{0,200})?")
 _UNSUBSCRIBE = {"ru": "Отписаться", "en": "Unsubscribe"}
+_LANGUAGES = {"ru": ("ru", "russian", "русский"), "en": ("en", "english", "английский")}
 _VIEW = {"ru": "Открыть в браузере", "en": "View in browser"}
 
 
@@ -20,7 +21,8 @@ class Letter:
     """Content. Subject, preheader, html and text are template sources (see ``templates``).
 
     ``html`` is markup as it is; a variable's value is escaped when it is put in.
-    ``from_name`` and ``reply_to`` override the sender's usual ones for this letter.
+    ``from_name`` and ``reply_to`` override the sender's usual ones for this letter, ``language`` that of its
+    footer.
     ``text_only`` letters leave as plain text alone; their ``html`` is kept for previews.
     """
 
@@ -31,6 +33,7 @@ class Letter:
     from_name: str | None = None
     reply_to: str | None = None
     text_only: bool = False
+    language: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,8 @@ class MessageSettings:
 
     ``footer_address`` is the sender's postal address, which anti-spam laws want in every letter.
     ``base_url`` is where recipients reach us: the unsubscribe link begins with it.
-    ``language`` is that of the footer, "ru" or "en"; None takes it from the subject.
+    ``language`` is that of the footer, "ru" or "en", unless the letter has its own; None takes it from the
+    subject.
     ``feedback_id`` adds the header by which Gmail counts complaints of a dispatch.
     ``view_links`` adds a link to a page that shows the letter.
     """
@@ -54,6 +58,17 @@ class MessageSettings:
     language: str | None = None
     feedback_id: bool = False
     view_links: bool = False
+
+
+def language_named(word: str) -> str | None:
+    """The language that the author of a letter wrote; None for no word. Raises BadInput for another one."""
+    wanted = word.strip().casefold()
+    for language, names in _LANGUAGES.items():
+        if wanted in names:
+            return language
+    if wanted:
+        raise BadInput(f"The letter's language is {word[:60]!r}: write {' or '.join(_LANGUAGES)}.")
+    return None
 
 
 def language_of(text: str) -> str:

@@ -212,7 +212,7 @@ def _feedback_id(settings: MessageSettings, dispatch_id: str) -> str:
 
 def _footer(letter: Letter, settings: MessageSettings) -> Footer:
     _check_letter("footer_address", settings.footer_address)
-    return Footer.of(settings, settings.language or language_of(letter.subject))
+    return Footer.of(settings, letter.language or settings.language or language_of(letter.subject))
 
 
 def _text_parts(letter: Letter, footer: Footer) -> list[_Part]:

@@ -240,6 +240,7 @@ class Draft:
     reply_to: str | None = None
     text_only: bool = False
     send_at: str = ""
+    language: str | None = None
     warnings: tuple[str, ...] = ()
 
 

@@ -45,6 +45,7 @@ _LETTERS: dict[str, Any] = {
     "Прехедер": {"rich_text": {}},
     "От кого": {"rich_text": {}},
     "Ответить на": {"email": {}},
+    "Язык": {"rich_text": {}},
     "Отправить в": {"date": {}},
     "Статус": {"select": {"options": [{"name": name} for name in _STATUSES]}},
     "Тест": {"checkbox": {}},

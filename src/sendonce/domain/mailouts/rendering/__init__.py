@@ -43,7 +43,7 @@ class Composed:
 
 def compose(draft: Draft, hosted: Mapping[str, Hosted] | None = None) -> Composed:
     """The letter that a draft becomes. ``hosted`` tells where the copies of its files are."""
-    rendered = render(draft.blocks, title=draft.subject, hosted=hosted)
+    rendered = render(draft.blocks, title=draft.subject, language=draft.language, hosted=hosted)
     letter = Letter(
         subject=draft.subject,
         preheader=draft.preheader,
@@ -52,6 +52,7 @@ def compose(draft: Draft, hosted: Mapping[str, Hosted] | None = None) -> Compose
         from_name=draft.from_name,
         reply_to=draft.reply_to,
         text_only=draft.text_only,
+        language=draft.language,
     )
     return Composed(letter, rendered.size, draft.warnings + rendered.warnings)
 

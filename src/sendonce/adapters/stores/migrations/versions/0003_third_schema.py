@@ -61,6 +61,7 @@ def upgrade() -> None:
     _rename_in_outbox()
     op.execute(_SEND_LOGS)
     _create_senders()
+    op.add_column("letters", sa.Column("language", sa.Text()))
 
 
 def _on_sqlite() -> bool:
