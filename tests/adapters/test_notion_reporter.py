@@ -44,7 +44,7 @@ class Newsroom:
             stage.store,
             reports,
             with_errors=True,
-            explain=lambda mailout, books: explain_progress(stage.store, mailout, books, "ses/x/y"),
+            explain=lambda mailout, books: explain_progress(stage.store, mailout, books, lambda _: "ses/x/y"),
             zone=ZoneInfo("Europe/Riga"),
         )
         self.page = notion.write({}, parent=letters)

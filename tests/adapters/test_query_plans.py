@@ -105,6 +105,7 @@ def test_postgres_finds_a_due_job_by_its_index(postgres_url: str) -> None:
             statement = store.database.statement("open_claim").replace("{fingerprint}", columns)
             statement = statement.replace("{limit}", "50")
             values = {"worker": NOBODY, "token": "t", "claims": 0, "anyway": False, "sender": ""}
+            values |= {"sender_id": ""}
             explained = store.database.driver(tx).execute(
                 f"EXPLAIN {statement}", {**values, "known_start": None}
             )

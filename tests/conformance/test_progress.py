@@ -19,7 +19,7 @@ KEY = "ses/eu-central-1/news@example.com"
 
 def progress_of(stage: Stage, mailout_id: str) -> Progress:
     books = stage.store.jobs.books(mailout_id)
-    return explain_progress(stage.store, stage.get(mailout_id), books, KEY)
+    return explain_progress(stage.store, stage.get(mailout_id), books, lambda _: KEY)
 
 
 def cause_of(stage: Stage, mailout_id: str) -> Cause | None:

@@ -8,11 +8,13 @@ from datetime import timedelta
 
 import pytest
 
+from sendonce.domain.engine.dispatches import NewDispatch, NewJob
+from sendonce.domain.engine.jobs import Turn
 from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity
-from sendonce.domain.engine.senders import BY_HAND, HoldOrder
+from sendonce.domain.engine.senders import BY_HAND, OWN_SENDER, HoldOrder
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import Refused
-from tests.conformance.stage import NOBODY, Stage
+from tests.conformance.stage import LETTER, NOBODY, Stage, address
 
 NEWS = NewSender(
     address="news@example.com",
@@ -28,6 +30,7 @@ NEWS = NewSender(
     rate_key="the bakery's host",
     connections=2,
 )
+PAUSED = "01900000-0000-7000-8000-000000000001"
 KEY = "smtp/smtp.example.com:465/news@example.com"
 
 
@@ -110,3 +113,86 @@ def test_a_person_holds_a_sender_until_a_time(stage: Stage) -> None:
     past = stage.store.ledger.now() - timedelta(seconds=1)
     stage.store.sender_holds.hold_by_hand(KEY, "not before nine", past, "ann")
     assert len(stage.claim(sender=KEY).claimed) == 1
+
+
+# -- claiming for one sender -----------------------------------------------------------------------
+
+
+def running(stage: Stage, sender_id: str, recipients: int = 2) -> str:
+    """A dispatch of that sender, whose jobs may be claimed."""
+    letter_id = stage.store.letters.put(DEFAULT_TENANT, LETTER)
+    new = NewDispatch("step", "owner", letter_id, sender_id)
+    dispatch_id = stage.store.dispatches.open(DEFAULT_TENANT, new).id
+    stage.store.dispatches.plan(dispatch_id, [NewJob(address(n)) for n in range(recipients)])
+    assert stage.store.dispatches.run(dispatch_id)
+    return dispatch_id
+
+
+def dispatches_of(turn: Turn) -> set[str]:
+    return {job.dispatch_id for job in turn.claimed}
+
+
+def test_a_claim_takes_the_letters_of_one_sender(stage: Stage) -> None:
+    """The environment's own sender takes none of an added one's, and an added one none of anybody else's."""
+    added = add(stage)
+    own, others = running(stage, OWN_SENDER), running(stage, added.id)
+    assert dispatches_of(stage.claim()) == {own}
+    assert stage.claim().claimed == ()
+    assert dispatches_of(stage.claim(sender_id=added.id)) == {others}
+
+
+def test_dispatches_of_another_sender_stand_in_nobodys_way(stage: Stage) -> None:
+    """More of them than a claim looks at, all due and all of a sender that does not send."""
+    for _ in range(5):
+        running(stage, NOBODY)
+    own = running(stage, OWN_SENDER)
+    assert dispatches_of(stage.claim(limit=2)) == {own}
+
+
+def test_a_held_sender_holds_its_own_letters_and_nobody_elses(stage: Stage) -> None:
+    added = add(stage)
+    own = running(stage, OWN_SENDER)
+    running(stage, added.id)
+    stage.store.sender_holds.hold(KEY, HoldOrder("535", "authentication failed", 3600.0))
+    held = stage.claim(sender=KEY, sender_id=added.id)
+    assert held.claimed == ()
+    assert held.hold is not None
+    assert dispatches_of(stage.claim(sender="smtp/localhost:25/own@example.com")) == {own}
+
+
+def test_dispatches_of_one_sender_take_turns(stage: Stage) -> None:
+    """The claims of another sender in between change nothing about it."""
+    added = add(stage)
+    running(stage, OWN_SENDER, 9)
+    first, second = running(stage, added.id, 3), running(stage, added.id, 3)
+    order = []
+    for _ in range(4):
+        order += dispatches_of(stage.claim(sender_id=added.id, limit=1))
+        stage.claim(limit=1)
+    assert order in ([first, second] * 2, [second, first] * 2)
+
+
+def test_a_job_leaves_from_the_sender_of_its_dispatch(stage: Stage) -> None:
+    added = add(stage)
+    dispatch_id = running(stage, added.id)
+    plan = stage.store.dispatches.plan
+    assert plan(dispatch_id, [NewJob(address(8), sender_id=added.id)]) == 1
+    with pytest.raises(Refused, match="open a dispatch for each sender"):
+        plan(dispatch_id, [NewJob(address(9), sender_id=NOBODY)])
+
+
+def test_the_senders_that_letters_wait_for(stage: Stage) -> None:
+    """Removed and unknown ones too; not the environment's own, nor one whose letters are paused or gone."""
+    added = add(stage)
+    running(stage, OWN_SENDER)
+    running(stage, added.id, 1)
+    running(stage, NOBODY)
+    stage.store.dispatches.set_paused(running(stage, PAUSED), True)
+    stage.store.senders.remove(added.id, "ann")
+    assert {each.sender_id for each in stage.store.senders.waiting()} == {added.id, NOBODY}
+    assert all(each.due_from <= stage.store.ledger.now() for each in stage.store.senders.waiting())
+    assert stage.store.jobs.oldest_due(PAUSED) is None
+    assert stage.store.jobs.oldest_due(NOBODY) is not None
+    stage.claim(sender_id=added.id)
+    stage.claim(sender_id=added.id)
+    assert {each.sender_id for each in stage.store.senders.waiting()} == {NOBODY}

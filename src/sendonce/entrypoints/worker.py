@@ -12,25 +12,28 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import uvloop
 
+from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus
+from sendonce.domain.mailouts.progress import Cause, Standstill
 from sendonce.entrypoints.cli.context import time_zone
 from sendonce.entrypoints.cli.mailouts.progress import Show, measuring, progress_lines
 from sendonce.errors import Unavailable
 from sendonce.flows.engine.daemon_threads import to_daemon_thread
 from sendonce.flows.engine.keep_time import SeenClocks
 from sendonce.flows.engine.tick import tick as work_for
-from sendonce.flows.engine.work import Worker
+from sendonce.flows.engine.work import SHORT_WAIT, Worker
 from sendonce.flows.mailouts.explain_progress import explain_progress
 from sendonce.ports.store import Store
 from sendonce.settings import Settings
 from sendonce.wiring.metrics import make_metrics, no_metrics, served_metrics
 from sendonce.wiring.notion import make_notion_chores
 from sendonce.wiring.reports import write_due_reports
-from sendonce.wiring.transports import sender_key
+from sendonce.wiring.senders import keys_of
 from sendonce.wiring.worker import make_worker
 
 log = logging.getLogger(__name__)
@@ -112,15 +115,18 @@ def _tell_notion(settings: Settings, store: Store) -> None:
 def _mailout_ends(
     settings: Settings, store: Store, sent: Mailout, show: Show
 ) -> Callable[[Worker], Awaitable[bool]]:
-    sender, zone = str(sender_key(settings)), time_zone(settings)
+    key_of, zone = keys_of(settings), time_zone(settings)
     looked = time.monotonic()
     pause = BOOKS_EVERY
+    standstill: Standstill | None = None
 
     def look() -> None:
         """Show how far it is, and why nothing moves."""
+        nonlocal standstill
         mailout, books = store.mailouts.get(sent.tenant_id, sent.id), store.jobs.books(sent.id)
         if mailout is not None:
-            progress = explain_progress(store, mailout, books, sender)
+            progress = explain_progress(store, mailout, books, key_of)
+            standstill = progress.standstill
             show(books.planned - books.open, books.planned, " ".join(progress_lines(progress, zone)))
 
     async def ended(worker: Worker) -> bool:
@@ -134,12 +140,22 @@ def _mailout_ends(
         mailout = await to_daemon_thread(store.mailouts.get, sent.tenant_id, sent.id)
         over = mailout is None or mailout.status != MailoutStatus.SENDING or mailout.paused
         # A held sender waits for a person: whoever sits here is told why instead of waiting for hours.
-        over = over or await worker.held() is not None
+        if mailout is not None and mailout.sender_id != OWN_SENDER:
+            over = over or _waits_for_a_person(standstill)
+        else:
+            over = over or await worker.held() is not None
         if over:
             await to_daemon_thread(look)
         return over
 
     return ended
+
+
+def _waits_for_a_person(standstill: Standstill | None) -> bool:
+    """The sender is held, and not tried again in a moment."""
+    if standstill is None or standstill.cause is not Cause.HELD:
+        return False
+    return standstill.next_try_at is None or standstill.next_try_at - datetime.now(UTC) > SHORT_WAIT
 
 
 async def _until_signal(worker: Worker, work: Coroutine[Any, Any, T]) -> T:

@@ -22,7 +22,7 @@ from sendonce.domain.engine.letters import Letter
 from sendonce.domain.engine.outcomes import Outcome
 from sendonce.domain.engine.parcels import Parcel, Quota
 from sendonce.domain.engine.reports import RecipientOutcome
-from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity
+from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity, WaitingSender
 from sendonce.domain.engine.senders import HoldOrder, SenderHold
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.engine.workers import LedgerIdentity, Pulse, WorkerRecord, WorkerStatus
@@ -165,8 +165,8 @@ class Jobs(Protocol):
         Reads the jobs of dispatches that were open since, so not for every turn.
         """
 
-    def oldest_due(self) -> datetime | None:
-        """The due time of the job that has waited longest, if any is claimable."""
+    def oldest_due(self, sender_id: str | None = None) -> datetime | None:
+        """The due time of the job that has waited longest, if any is claimable; of one sender, or of all."""
 
     def next_due(self, dispatch_id: str) -> Job | None:
         """The scheduled job of a dispatch that comes due first."""
@@ -350,7 +350,7 @@ class Permits(Protocol):
 class Senders(Protocol):
     """The senders that were added beside the environment's own."""
 
-    def add(self, tenant_id: str, new: NewSender, actor: str) -> SenderIdentity:
+    def add(self, tenant_id: TenantId, new: NewSender, actor: str) -> SenderIdentity:
         """A new sender, in the audit log too. Raises Refused for an address that another sender has.
 
         The address of a removed sender brings that one back, as it is described now: the letters that waited
@@ -364,7 +364,13 @@ class Senders(Protocol):
         """In the order of their addresses."""
 
     def remove(self, sender_id: str, actor: str) -> bool:
-        """Nothing is claimed for it any more. False for one that is removed already, or unknown."""
+        """No worker serves it any more. False for one that is removed already, or unknown."""
+
+    def waiting(self) -> Sequence[WaitingSender]:
+        """The added senders, known or not, of dispatches that have jobs to claim now or later.
+
+        It costs the same however many dispatches there are.
+        """
 
 
 class SenderHolds(Protocol):

@@ -24,12 +24,14 @@ from sendonce.adapters.doctor.machine import (
     WorkersProbe,
 )
 from sendonce.adapters.doctor.unreadable import UnreadableEventsProbe
+from sendonce.adapters.doctor.waiting import in_own_thread
 from sendonce.adapters.doctor.web import UnsubscribeProbe
 from sendonce.domain.engine.checks import Check, stop
 from sendonce.domain.engine.hosts import is_loopback, is_loopback_url
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import BadInput, BadSetting
 from sendonce.flows.engine.check_ledger import check_ledger
+from sendonce.flows.engine.check_senders import NAME, check_senders
 from sendonce.flows.engine.doctor import Probe, examine
 from sendonce.flows.mailouts.find_mailout import mailout_named
 from sendonce.settings import DECLARED, Settings
@@ -39,12 +41,14 @@ from sendonce.wiring.messages import (
     sample_message_settings,
 )
 from sendonce.wiring.notion import letter_sources, notion_client, notion_names
+from sendonce.wiring.senders import keys_of, settings_of
 from sendonce.wiring.stores import open_store, sqlite_file, state_directory
 from sendonce.wiring.transports import aws_credentials, make_transport, sender_key
 
 if TYPE_CHECKING:
     from sendonce.adapters.doctor.ses_reader import SesReader
     from sendonce.domain.engine.letters import MessageSettings
+    from sendonce.domain.engine.sender_identities import SenderIdentity
     from sendonce.ports.store import Store
 
 
@@ -78,7 +82,7 @@ def _probes(settings: Settings, door: StoreDoor, mailout_id: str | None) -> Sequ
             probes += _transport_probes(settings, door, leaves=leaves)
         except BadInput as exc:
             probes.append(_Foregone("transport", str(exc)))
-    probes += [SenderHoldProbe(door, str(sender_key(settings)))]
+    probes += [SenderHoldProbe(door, str(sender_key(settings))), _AddedSenders(settings, door)]
     probes += notion_probes(settings)
     probes += [UnreadableEventsProbe(door)]
     probes += [KeysProbe(door, lambda store: fingerprints_of_known_secrets(settings, store))]
@@ -122,6 +126,31 @@ class _Foregone:
 
     async def examine(self) -> Sequence[Check]:
         return [stop(self.name, self.what, "Correct the settings that it names.")]
+
+
+@dataclass(frozen=True)
+class _AddedSenders:
+    """The senders beside the environment's own."""
+
+    settings: Settings
+    door: StoreDoor
+    name: str = NAME
+
+    async def examine(self) -> Sequence[Check]:
+        store = await self.door.get_or_none()
+        return [] if store is None else await in_own_thread(lambda: self._look(store))
+
+    def _look(self, store: Store) -> Sequence[Check]:
+        settings = self.settings
+
+        def trouble_of(identity: SenderIdentity) -> str | None:
+            try:
+                make_transport(settings_of(settings, identity.made).settings)
+            except BadInput as exc:
+                return str(exc)
+            return None
+
+        return check_senders(store, keys_of(settings), settings.sender, trouble_of)
 
 
 def configuration_of(settings: Settings) -> Configuration:

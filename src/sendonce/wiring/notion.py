@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sendonce.ports.store import Store
 from sendonce.wiring.house import time_zone
 from sendonce.wiring.messages import message_settings
-from sendonce.wiring.transports import sender_key
+from sendonce.wiring.senders import keys_of
 
 
 def notion_client(settings: Settings, policy: Policy | None = None) -> NotionClient:
@@ -94,12 +94,12 @@ def make_notion_chores(settings: Settings, store: Store) -> list[Chore]:
         reports = NotionReports(
             client, settings.notion_letters_id, settings.notion_errors_id, letters, errors
         )
-        key = str(sender_key(settings))
+        key_of = keys_of(settings)
         reporter = NotionReporter(
             store,
             reports,
             with_errors=bool(settings.notion_errors_id),
-            explain=lambda mailout, books: explain_progress(store, mailout, books, key),
+            explain=lambda mailout, books: explain_progress(store, mailout, books, key_of),
             zone=time_zone(settings),
         )
         chores.append((2.0, reporter.run))

@@ -11,7 +11,8 @@ from sendonce.settings import Settings, usual_security
 from sendonce.wiring.transports import rate_key, sender_key
 
 if TYPE_CHECKING:
-    from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity
+    from sendonce.domain.engine.sender_identities import NewSender
+    from sendonce.flows.engine.show_senders import KeyOf
 
 _SMTP_PORT = 587
 
@@ -35,9 +36,10 @@ def key_of(settings: Settings, made: NewSender) -> str:
     return str(sender_key(described(settings, made)))
 
 
-def key_of_identity(settings: Settings, identity: SenderIdentity | None) -> str:
-    """None is the environment's own sender."""
-    return key_of(settings, identity.made) if identity is not None else str(sender_key(settings))
+def keys_of(settings: Settings) -> KeyOf:
+    """The key of any sender; None is the environment's own."""
+    own = str(sender_key(settings))
+    return lambda identity: own if identity is None else key_of(settings, identity.made)
 
 
 def described(settings: Settings, made: NewSender) -> Settings:

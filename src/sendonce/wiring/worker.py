@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import socket
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from sendonce.domain.engine import failpoints
-from sendonce.domain.engine.retries import RetryPolicy
 from sendonce.domain.engine.tokens import secret_fingerprint
 from sendonce.errors import BadSetting
 from sendonce.settings import Settings
@@ -23,11 +21,13 @@ if TYPE_CHECKING:
     from sendonce.flows.mailouts.keep_house import Housekeeper
     from sendonce.ports.engine import Meter
     from sendonce.ports.store import Store
+from sendonce.wiring.doubts import doubt_quiet, make_resolvers, witness_of
 from sendonce.wiring.messages import message_settings
 from sendonce.wiring.notion import make_notion_chores
 from sendonce.wiring.reports import write_due_reports
+from sendonce.wiring.senders import keys_of
 from sendonce.wiring.stores import state_directory
-from sendonce.wiring.transports import make_transport, rate_key, route, sender_key
+from sendonce.wiring.transports import make_transport
 
 
 def require_for_work(settings: Settings, store: Store) -> None:
@@ -40,35 +40,22 @@ def require_for_work(settings: Settings, store: Store) -> None:
 def make_worker(
     settings: Settings, store: Store, meter: Meter, name: str = "", clocks: SeenClocks | None = None
 ) -> Worker:
-    from sendonce.adapters.transports.ses import SesTransport
-    from sendonce.flows.engine.resolve_doubts import DoubtPolicy
+    from sendonce.flows.engine.keep_time import TimeKeeper
+    from sendonce.flows.engine.outlets import Outlets
     from sendonce.flows.engine.work import Worker, WorkOptions
     from sendonce.flows.mailouts.start_due import DueStarter
     from sendonce.flows.mailouts.steward import Steward
     from sendonce.wiring.events import make_event_puller
+    from sendonce.wiring.outlets import OutletMaker
     from sendonce.wiring.sender_check import PATIENTLY, ProviderCheck
 
     arm_failpoint(settings)
-    transport = make_transport(settings)
     letters = message_settings(settings, store)
     store.keys.note_used(secret_fingerprint(letters.unsubscribe_secret))
-    options = WorkOptions(
-        name=name or settings.worker_name or f"{socket.gethostname()}-{os.getpid()}",
-        rate_limit=settings.rate_limit_per_sec,
-        rate_key=rate_key(settings),
-        sender_key=str(sender_key(settings)),
-        route=route(settings),
-        connections=settings.concurrency,
-        batch_size=settings.batch_size,
-        retry=RetryPolicy(settings.max_tries, settings.retry_base_seconds, settings.retry_max_seconds),
-        doubts=DoubtPolicy(
-            quiet=doubt_quiet(settings),
-            signature_window=timedelta(seconds=settings.ses_signature_window_seconds),
-            canary_sender=settings.sender if settings.doubt_canary else None,
-        ),
-        bury_every=settings.bury_interval_seconds,
-        account_shared=settings.ses_account_shared,
-    )
+    own_name = name or settings.worker_name or f"{socket.gethostname()}-{os.getpid()}"
+    state = state_directory(settings, store)
+    clock = TimeKeeper(store.ledger, witness_of(settings), doubt_quiet(settings), clocks)
+    maker = OutletMaker(settings, store, state, clock, meter, own_name)
 
     def engage_steward(planner: str, pause: Callable[[], bool]) -> Steward:
         check = ProviderCheck(settings, PATIENTLY)
@@ -76,22 +63,22 @@ def make_worker(
         return Steward(store, planner, pause, starter.run)
 
     return Worker(
+        WorkOptions(
+            retry_after=settings.retry_base_seconds,
+            retry_within=settings.retry_max_seconds,
+            bury_every=settings.bury_interval_seconds,
+            account_shared=settings.ses_account_shared,
+        ),
         store=store,
-        transport=transport,
-        witness=transport if isinstance(transport, SesTransport) else None,
-        state=state_directory(settings, store),
-        message_settings=letters,
-        options=options,
-        meter=meter,
+        state=state,
+        outlet=maker.own(),
+        outlets=Outlets(store, maker.of, keys_of(settings)),
+        clock=clock,
+        resolvers=lambda: make_resolvers(settings, store),
+        engage_steward=engage_steward,
         chores=make_chores(settings, store),
         puller=make_event_puller(settings, store, meter),
-        engage_steward=engage_steward,
-        clocks=clocks,
     )
-
-
-def doubt_quiet(settings: Settings) -> timedelta:
-    return timedelta(seconds=settings.in_doubt_quiet_seconds)
 
 
 def arm_failpoint(settings: Settings) -> None:

@@ -184,7 +184,8 @@ dispatches = Table(
     Column("kind", Text, nullable=False),
     Column("owner_id", Text, nullable=False),
     Column("letter_id", Identifier, ForeignKey("letters.id")),
-    Column("sender_id", Text),
+    # Empty for the environment's own sender.
+    Column("sender_id", Text, nullable=False, server_default=""),
     Column("phase", Text, nullable=False),
     Column("result", Text),
     _flag("paused"),
@@ -207,9 +208,17 @@ dispatches = Table(
     CheckConstraint("phase IN ('preparing', 'planning', 'running', 'over')", name="dispatches_phase"),
     CheckConstraint("result IN ('sent', 'failed')", name="dispatches_result"),
     CheckConstraint("weight > 0", name="dispatches_weight"),
-    Index("dispatches_awake", "id", **_where("awake")),
+    Index("dispatches_awake", "sender_id", "id", **_where("awake")),
+    Index(
+        "dispatches_of_senders",
+        "sender_id",
+        "due_from",
+        **_where("phase = 'running' AND NOT paused AND NOT cancelled AND sender_id <> ''"),
+    ),
     Index("dispatches_open", "phase", "id", **_where("phase <> 'over'")),
-    Index("dispatches_in_turn", "tenant_id", "awake", "served", "id", **_where("phase = 'running'")),
+    Index(
+        "dispatches_in_turn", "tenant_id", "awake", "sender_id", "served", "id", **_where("phase = 'running'")
+    ),
     Index(
         "dispatches_asleep",
         "due_from",

@@ -6,13 +6,16 @@ through dispatches and their jobs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
 from sendonce.domain.engine.addresses import Address
 from sendonce.domain.engine.jobs import JobState
+from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.domain.engine.tenants import TenantId
+from sendonce.errors import Refused
 
 RESTORED = "the database was restored or copied"
 """Why a dispatch is paused that may have been sent from another copy of the database."""
@@ -41,7 +44,8 @@ class DispatchResult(StrEnum):
 class Dispatch:
     """``owner_id`` is what the door of this ``kind`` knows it by.
 
-    ``letter_id`` and ``sender_id`` hold for jobs without their own; no sender means the environment's own.
+    ``letter_id`` holds for jobs without their own. All jobs leave from ``sender_id``, which is empty for the
+    environment's own sender: a door with several senders opens a dispatch for each.
     ``reason`` says why it is paused or cancelled. ``weight`` is its share beside other dispatches.
     """
 
@@ -50,7 +54,7 @@ class Dispatch:
     kind: str
     owner_id: str
     letter_id: str | None
-    sender_id: str | None
+    sender_id: str
     phase: DispatchPhase
     result: DispatchResult | None
     paused: bool
@@ -77,7 +81,7 @@ class NewDispatch:
     kind: str
     owner_id: str
     letter_id: str | None = None
-    sender_id: str | None = None
+    sender_id: str = OWN_SENDER
     is_test: bool = False
     weight: int = 1
 
@@ -104,6 +108,16 @@ class NewJob:
     thread: Thread | None = None
     due_at: datetime | None = None
     priority: int = 0
+
+
+def refuse_other_senders(dispatch_id: str, sender_id: str, jobs: Sequence[NewJob]) -> None:
+    """Dispatches take turns by their due jobs; jobs of a held sender among them would stand in the way."""
+    for job in jobs:
+        if job.sender_id not in (None, sender_id):
+            raise Refused(
+                f"Dispatch {dispatch_id} has the sender {sender_id or 'of the environment'}, and a job was "
+                f"to leave from {job.sender_id}: open a dispatch for each sender."
+            )
 
 
 def ended_topic(kind: str) -> str:

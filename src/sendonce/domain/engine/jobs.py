@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from sendonce.domain.engine.outcomes import Outcome
-from sendonce.domain.engine.senders import SenderHold
+from sendonce.domain.engine.senders import OWN_SENDER, SenderHold
 from sendonce.domain.engine.tenants import TenantId
 
 
@@ -158,7 +158,8 @@ class Settlement(NamedTuple):
 class ClaimRequest:
     """``token`` is made by the worker, so that a claim whose COMMIT reply was lost can be found again.
 
-    ``sender`` is the key of the sender that the jobs will leave from; it may be held.
+    ``sender`` is the key of the sender that the jobs will leave from; it may be held. ``sender_id`` is
+    its id: only its dispatches are claimed from.
     ``claims`` is how many claims the worker knows to be counted in its row, ``adoption`` how often the
     database had been adopted when it registered: see domain/claim_counts.
     ``not_after`` is the latest time that the store's clock can show unless it has jumped.
@@ -171,6 +172,7 @@ class ClaimRequest:
     adoption: int = 0
     retry: bool = False
     sender: str = ""
+    sender_id: str = OWN_SENDER
     not_after: datetime | None = None
 
     def jumped(self, now: datetime) -> bool:

@@ -16,10 +16,8 @@ from typing import NamedTuple
 
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.senders import SenderHold
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.errors import BadInput, NotFound, Refused
-
-OWN_SENDER = ""
-"""The id of the environment's own sender."""
 
 TRANSPORTS = ("ses", "smtp", "maildir")
 SECURITY = ("starttls", "tls", "plain")
@@ -107,7 +105,7 @@ class SenderIdentity(NamedTuple):
     """A sender that was added. Its row outlives its removal: its waiting letters still name it."""
 
     id: str
-    tenant_id: str
+    tenant_id: TenantId
     made: NewSender
     created_at: datetime
     removed_at: datetime | None = None

@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 from sendonce.domain.engine.outcomes import Accepted, Deferred, Outcome, Refused
 
+OWN_SENDER = ""
+"""The id of the environment's own sender, which has no row."""
 FIRST_HOLD = 60.0
 LONGEST_HOLD = 3600.0
 PROBE_WITHIN = 60.0

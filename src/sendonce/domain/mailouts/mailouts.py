@@ -9,6 +9,7 @@ from typing import NewType
 
 from sendonce.domain.engine.dispatches import Dispatch, DispatchPhase
 from sendonce.domain.engine.letters import Letter
+from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.domain.engine.tenants import TenantId
 
 KIND = "mailout"
@@ -86,6 +87,7 @@ class Mailout:
     except_of: tuple[str, ...] = ()
     page_event: PageEvent | None = None
     forced: bool = False
+    sender_id: str = OWN_SENDER
 
     def seen_through(self, dispatch: Dispatch) -> Mailout:
         """Its own row says what it is; how far it is, its dispatch says."""
@@ -107,6 +109,7 @@ class Mailout:
             started_at=dispatch.started_at,
             sent_at=dispatch.ended_at if started else None,
             scheduled=self.scheduled and not dispatch.cancelled,
+            sender_id=dispatch.sender_id,
         )
 
     def is_still(self, checked: Mailout | None) -> bool:
@@ -133,6 +136,7 @@ class NewMailout:
     audience: tuple[str, ...] | None = None
     warnings: tuple[str, ...] = ()
     send_at: datetime | None = None
+    sender_id: str = OWN_SENDER
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from sendonce.domain.engine.jobs import Books, Job
-from sendonce.domain.engine.senders import SenderHold
+from sendonce.domain.engine.senders import BY_HAND, SenderHold
 from sendonce.domain.engine.workers import Rest, WorkerRecord
 from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus, Phase
 
@@ -53,13 +53,17 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """All that a mailout's progress is judged by. ``sharing`` mailouts are sending at the moment."""
+    """All that a mailout's progress is judged by. ``sharing`` mailouts are sending at the moment.
+
+    ``lost_sender`` names its sender where that was removed.
+    """
 
     mailout: Mailout
     books: Books
     now: datetime
     halted: str | None
     hold: SenderHold | None
+    lost_sender: str | None
     workers: Sequence[WorkerRecord]
     next_due: Job | None
     sharing: int
@@ -100,6 +104,8 @@ def _of_the_mailout(seen: Sight) -> Standstill | None:
 
 
 def _of_the_workers(seen: Sight, at_work: Sequence[WorkerRecord]) -> Standstill | None:
+    if seen.lost_sender is not None and seen.mailout.phase == Phase.RUNNING:
+        return _of_lost_sender(seen.lost_sender)
     if seen.hold is not None and seen.mailout.phase == Phase.RUNNING:
         return of_hold(seen.hold)
     if not at_work:
@@ -116,8 +122,17 @@ def _of_the_workers(seen: Sight, at_work: Sequence[WorkerRecord]) -> Standstill 
 
 
 def of_hold(hold: SenderHold) -> Standstill:
+    if hold.code == BY_HAND:
+        fix = f"To go on at once: sendonce sender release {hold.key}"
+        next_try = None if hold.until_released else hold.next_try_at
+        return Standstill(Cause.HELD, f"A person holds the sender: {hold.reason}", fix, next_try)
     fix = f"Mend the cause. To go on at once then: sendonce sender release {hold.key}"
     return Standstill(Cause.HELD, f"The provider refuses the sender: {hold.reason}", fix, hold.next_try_at)
+
+
+def _of_lost_sender(name: str) -> Standstill:
+    detail = f"Its sender {name} was removed, and its letters wait."
+    return Standstill(Cause.HELD, detail, f"Add it again: sendonce sender add {name} …")
 
 
 def _of_the_letters(seen: Sight) -> Standstill | None:

@@ -27,7 +27,7 @@ from sendonce.flows.mailouts.start_mailout import (
 )
 from sendonce.ports.mailouts import PageInbox
 from sendonce.wiring.messages import message_settings
-from sendonce.wiring.transports import sender_key
+from sendonce.wiring.senders import keys_of
 
 _LONGEST_ID = 100
 # A stranger's JSON is parsed on the event loop: of so much that takes a fraction of a millisecond.
@@ -133,7 +133,7 @@ class MailoutEndpoints:
         if mailout is None:
             raise NotFound(f"There is no mailout {mailout_id[:_LONGEST_ID]!r}.")
         books = store.jobs.books(mailout.id)
-        progress = explain_progress(store, mailout, books, str(sender_key(self._service.settings)))
+        progress = explain_progress(store, mailout, books, keys_of(self._service.settings))
         return {**mailout_view(mailout, books), **progress_view(progress)}
 
 

@@ -6,13 +6,14 @@ import logging
 
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity, address_taken
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.ports.engine import EngineStore
 
 log = logging.getLogger(__name__)
 
 
 def add_sender(
-    store: EngineStore, tenant_id: str, new: NewSender, own_address: str, actor: str
+    store: EngineStore, tenant_id: TenantId, new: NewSender, own_address: str, actor: str
 ) -> SenderIdentity:
     """Raises BadInput for what can never work, and Refused for an address that a sender has already.
 

@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from sendonce.domain.engine.jobs import ClaimRequest, Settlement, Turn
+from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.ports.engine import JobRef
 
 
 class OwnClaims:
     """``adoption`` is how often the database had been adopted when the worker registered."""
 
-    def __init__(self, worker_id: str, adoption: int) -> None:
+    def __init__(self, worker_id: str, adoption: int, sender_id: str = OWN_SENDER) -> None:
         self.worker_id = worker_id
+        self._sender_id = sender_id
         self._adoption = adoption
         self._claims = 0
         self._in_hand: set[JobRef] = set()
@@ -24,7 +26,14 @@ class OwnClaims:
     def request(self, limit: int, sender: str, not_after: datetime | None) -> ClaimRequest:
         token = uuid.uuid4().hex
         return ClaimRequest(
-            self.worker_id, token, limit, self._claims, self._adoption, sender=sender, not_after=not_after
+            self.worker_id,
+            token,
+            limit,
+            self._claims,
+            self._adoption,
+            sender=sender,
+            sender_id=self._sender_id,
+            not_after=not_after,
         )
 
     def note(self, settlements: Sequence[Settlement], claim: ClaimRequest | None, turn: Turn) -> None:

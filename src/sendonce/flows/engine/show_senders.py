@@ -33,7 +33,12 @@ def show_senders(store: EngineStore, key_of: KeyOf) -> Sequence[SenderView]:
     A removed sender is shown while letters wait for it.
     """
     holds = {hold.key: hold for hold in store.sender_holds.all()}
-    added = {key_of(identity): identity for identity in store.senders.all()}
+    waiting = {each.sender_id for each in store.senders.waiting()}
+    added = {
+        key_of(identity): identity
+        for identity in store.senders.all(removed=True)
+        if identity.removed_at is None or identity.id in waiting
+    }
     own = key_of(None)
     return [
         SenderView(key, added.get(key), holds.get(key), own=key == own)

@@ -5,45 +5,33 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
-import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
-from sendonce.domain.engine.letters import MessageSettings
-from sendonce.domain.engine.outcomes import Accepted, Outcome
-from sendonce.domain.engine.retries import RetryPolicy
-from sendonce.domain.engine.senders import SenderHold
-from sendonce.domain.engine.workers import SEEN_EVERY
-from sendonce.errors import Refused, Unavailable
-from sendonce.flows.engine.build import ParcelBuilder
+from sendonce.domain.engine.senders import OWN_SENDER, SenderHold
+from sendonce.errors import Unavailable
 from sendonce.flows.engine.bury import bury_the_dead
 from sendonce.flows.engine.check_account import check_account
 from sendonce.flows.engine.check_ledger import check_ledger
 from sendonce.flows.engine.daemon_threads import to_daemon_thread
 from sendonce.flows.engine.duties import Chore, Duty, attend_to
-from sendonce.flows.engine.enlist import Enlistment, OwnJournal, StateKeeper
+from sendonce.flows.engine.enlist import StateKeeper
 from sendonce.flows.engine.finish_dispatches import Finisher
-from sendonce.flows.engine.hold_sender import Holding
-from sendonce.flows.engine.keep_rate import RateKeeper
-from sendonce.flows.engine.keep_time import SeenClocks, TimeKeeper
+from sendonce.flows.engine.keep_time import TimeKeeper
 from sendonce.flows.engine.miss_workers import RollCall
-from sendonce.flows.engine.own_claims import OwnClaims
-from sendonce.flows.engine.pulse import feel_pulse
-from sendonce.flows.engine.resolve_doubts import DoubtPolicy, DoubtResolver, Witness
-from sendonce.flows.engine.send import SendLoop, SendOptions
+from sendonce.flows.engine.outlet import Outlet
+from sendonce.flows.engine.outlets import LOOK_EVERY, Outlets
+from sendonce.flows.engine.resolve_doubts import DoubtResolver
 from sendonce.flows.engine.shortages import shortages
-from sendonce.ports.engine import EngineStore, Meter, Transport
+from sendonce.ports.engine import EngineStore
 
 log = logging.getLogger(__name__)
 
 PLAN_EVERY = 0.5
 PULL_EVERY = 1.0
-RENEW_EVERY = 1.0
-LEAVE_WITHIN = 5.0
 # A letter that waits for a deferral this short is worth staying for.
 SHORT_WAIT = timedelta(seconds=10)
 
@@ -67,66 +55,57 @@ class Puller(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WorkOptions:
-    name: str
-    rate_limit: int
-    rate_key: str
-    sender_key: str
-    route: str
-    connections: int
-    batch_size: int
-    retry: RetryPolicy
-    doubts: DoubtPolicy
+    retry_after: float
+    """How many seconds later letters are due that a dead worker's provider had put off."""
+    retry_within: float
+    """No letter waits longer for its next try."""
     bury_every: float
     account_shared: bool
     """Whether others send from the provider's account too."""
 
 
 class Worker:
-    """One worker process. ``run`` returns when ``until`` says so or ``stop`` is called."""
+    """One worker process. ``run`` returns when ``until`` says so or ``stop`` is called.
+
+    ``outlet`` is that of the environment's own sender, ``outlets`` are those of all others. ``resolvers``
+    gives those who settle doubt, one for each route.
+    """
 
     def __init__(
         self,
+        options: WorkOptions,
         *,
         store: EngineStore,
-        transport: Transport,
-        witness: Witness | None,
         state: StateKeeper,
-        message_settings: MessageSettings,
-        options: WorkOptions,
-        meter: Meter,
+        outlet: Outlet,
+        outlets: Outlets,
+        clock: TimeKeeper,
+        resolvers: Callable[[], Sequence[DoubtResolver]],
         engage_steward: Callable[[str, Callable[[], bool]], Steward],
         chores: Sequence[Chore] = (),
         puller: Puller | None = None,
-        clocks: SeenClocks | None = None,
     ) -> None:
+        self._options = options
         self._store = store
+        self._state = state
+        self._outlet = outlet
+        self._outlets = outlets
+        self._clock = clock
+        self._resolvers = resolvers
         self._chores = chores
         self._puller = puller
-        self._transport = transport
-        self._witness = witness
-        self._state = state
-        self._messages = message_settings
-        self._options = options
-        self._meter = meter
-        self.id = str(uuid.uuid4())
         self._stopping = asyncio.Event()
-        self._clock = TimeKeeper(store.ledger, witness, options.doubts.quiet, clocks)
-        self._rates = RateKeeper(
-            key=options.rate_key,
-            worker_id=self.id,
-            limit=options.rate_limit,
-            permits=store.permits,
-            transport=transport,
-        )
         self._leaving = threading.Event()
         self._steward = engage_steward(self.id, self._pause)
-        self._finisher = Finisher(store, self._pause, options.retry.ceiling)
+        self._finisher = Finisher(store, self._pause, options.retry_within)
         self._roll_call = RollCall(store)
-        self._enlistment = Enlistment(self.id, options.name, transport.name, options.route, store, state)
         self._planning = True
         self._house_kept_at: int | None = None
-        """How many letters were settled when the sender rested and what was over was called so."""
-        self._sender: SendLoop | None = None
+        """How many letters were settled when the senders rested and what was over was called so."""
+
+    @property
+    def id(self) -> str:
+        return self._outlet.id
 
     def stop(self) -> None:
         self._stopping.set()
@@ -139,55 +118,24 @@ class Worker:
     async def run(self, until: Callable[[Worker], Awaitable[bool]] | None = None) -> int:
         """Work until ``until`` is true (asked several times a second); how many letters were settled."""
         await to_daemon_thread(self._prepare)
-        await self._rates.ask_quota()
-        if self._rates.sent_last_day is not None and not self._options.account_shared:
-            await to_daemon_thread(check_account, self._store, self._rates.sent_last_day)
-        journal = await to_daemon_thread(self._enlistment.sign_on, 1024 + 8 * self._options.batch_size)
+        sent_last_day = await self._outlet.sent_last_day()
+        if sent_last_day is not None and not self._options.account_shared:
+            await to_daemon_thread(check_account, self._store, sent_last_day)
         try:
-            await to_daemon_thread(self._rates.open)
-            return await self._work(journal, until)
+            await self._outlet.open()
+            return await self._work(until)
         finally:
-            await asyncio.shield(self._leave(journal))
+            await self._outlet.close()
 
     def _prepare(self) -> None:
         check_ledger(self._store, self._state)
         self._clock.open()
-        bury_the_dead(self._store, self._state, self._options.retry.base)
-        self._state.sweep(self._options.name, {w.lock_file for w in self._store.workers.open()})
-
-    async def _leave(self, journal: OwnJournal) -> None:
-        """A database that hangs is not waited for: the next worker buries this one."""
-        try:
-            async with asyncio.timeout(LEAVE_WITHIN):
-                await to_daemon_thread(self._sign_off, journal)
-        except TimeoutError:
-            error = f"The database did not answer within {LEAVE_WITHIN:g} seconds."
-            log.error("the worker could not sign off", extra={"fields": {"error": error}})
-
-    def _sign_off(self, journal: OwnJournal) -> None:
-        try:
-            self._rates.close()
-        except (Unavailable, Refused) as exc:
-            log.error("the permits could not be given back", extra={"fields": {"error": str(exc)}})
-        self._enlistment.sign_off(journal)
+        bury_the_dead(self._store, self._state, self._options.retry_after)
 
     # -- at work -------------------------------------------------------------------------------
 
-    async def _work(self, journal: OwnJournal, until: Callable[[Worker], Awaitable[bool]] | None) -> int:
-        self._sender = SendLoop(
-            SendOptions(self._options.connections, self._options.batch_size, self._options.retry),
-            ledger=self._store.ledger,
-            claims=OwnClaims(self.id, journal.count.adoption),
-            journal=journal,
-            letters=ParcelBuilder(self._store.letters, self._messages),
-            transport=self._transport,
-            pacer=self._rates.pacer,
-            gate=_Gate(self._rates, self._clock),
-            holding=Holding(self._store.sender_holds, self._options.sender_key),
-            meter=_Counting(self._meter, self._rates),
-        )
-        self._sender.feed.permits_until = self._rates.permits_until
-        sending = asyncio.create_task(self._sender.run())
+    async def _work(self, until: Callable[[Worker], Awaitable[bool]] | None) -> int:
+        sending = asyncio.create_task(self._outlet.run())
         duties = asyncio.create_task(attend_to(self._duties()))
         stopping = asyncio.create_task(self._stopping.wait())
         everything: set[asyncio.Task[Any]] = {sending, stopping, duties}
@@ -195,8 +143,8 @@ class Worker:
             everything.add(asyncio.create_task(self._watch(until)))
         try:
             await asyncio.wait(everything, return_when=asyncio.FIRST_COMPLETED)
-            self._sender.stop()
-            await asyncio.wait({sending})
+            self._outlet.stop()
+            await asyncio.gather(asyncio.wait({sending}), self._outlets.close())
             for task in everything - {stopping}:
                 if task.done() and not task.cancelled():
                     task.result()
@@ -205,13 +153,12 @@ class Worker:
             for task in everything:
                 task.cancel()
             await asyncio.gather(*everything, return_exceptions=True)
-        return self._sender.books.settled
+        return self._settled
 
     def _duties(self) -> list[Duty]:
         duties = [
             Duty(PLAN_EVERY, self._plan),
-            Duty(RENEW_EVERY, self._renew_rate),
-            Duty(SEEN_EVERY, self._show_life),
+            Duty(LOOK_EVERY, self._outlets.look),
             Duty(self._options.bury_every, self._see_to_the_dead),
             *map(Duty.of, self._chores),
         ]
@@ -231,88 +178,46 @@ class Worker:
         return self._leaving.wait(0.005)
 
     async def _plan(self) -> None:
-        resting = self._sender is not None and self._sender.books.idle.is_set()
-        settled = self._sender.books.settled if self._sender is not None and resting else None
+        settled = self._settled if self._outlet.idle and self._outlets.resting else None
         if not await to_daemon_thread(self._clock.may_start):
             return
         self._planning = await to_daemon_thread(self._steward.run)
         await to_daemon_thread(self._finisher.run)
         self._house_kept_at = settled
 
-    async def _renew_rate(self) -> None:
-        await self._rates.ask_quota()
-        share = await to_daemon_thread(self._rates.renew)
-        if share is not None:
-            assert self._sender is not None
-            self._rates.pacer.resize(share, time.monotonic())
-            self._sender.feed.permits_until = self._rates.permits_until
-
-    async def _show_life(self) -> None:
-        assert self._sender is not None
-        pulse = feel_pulse(self._rates, self._sender.feed.rest(), self._clock)
-        await to_daemon_thread(self._store.workers.see, self.id, pulse)
-
     async def _see_to_the_dead(self) -> None:
-        retry_after = self._options.retry.base
+        retry_after = self._options.retry_after
         await to_daemon_thread(bury_the_dead, self._store, self._state, retry_after, self.id)
         await to_daemon_thread(self._roll_call.call)
         await self._clock.mind()
-        if self._witness is not None and self._clock.may_prove_absence:
-            policy, route = self._options.doubts, self._options.route
-            resolver = DoubtResolver(self._store, self._witness, policy, route, lambda: str(uuid.uuid4()))
-            await resolver.run()
+        if self._clock.may_prove_absence:
+            for resolver in await to_daemon_thread(self._resolvers):
+                await resolver.run()
 
     # -- questions -----------------------------------------------------------------------------
 
+    @property
+    def _settled(self) -> int:
+        return self._outlet.settled + self._outlets.settled
+
     async def idle(self) -> bool:
         """Nothing is on its way, being planned or due; what ended is closed; no job comes due soon."""
-        if self._sender is None or not self._sender.books.idle.is_set() or self._planning:
+        if self._planning or not self._outlet.idle or self._house_kept_at != self._settled:
             return False
-        if self._house_kept_at != self._sender.books.settled:
-            return False
-        if await to_daemon_thread(self._steward.has_due):
+        if not await self._outlets.idle(SHORT_WAIT) or await to_daemon_thread(self._steward.has_due):
             return False
         if await self.held():
             return True
-        due = await to_daemon_thread(self._store.jobs.oldest_due)
+        due = await to_daemon_thread(self._store.jobs.oldest_due, OWN_SENDER)
         if due is None:
             return True
         now = await to_daemon_thread(self._store.ledger.now)
         return due - now > SHORT_WAIT
 
     async def held(self) -> SenderHold | None:
-        """The hold of the sender, unless it is tried again in a moment."""
-        hold = self._sender.hold if self._sender is not None else None
+        """The hold of the environment's own sender, unless it is tried again in a moment."""
+        hold = self._outlet.hold
         if hold is None:
             return None
         now = await to_daemon_thread(self._store.ledger.now)
         return hold if hold.next_try_at - now > SHORT_WAIT else None
-
-
-class _Gate:
-    """Claims are made while the account has room for letters and the clocks are right."""
-
-    def __init__(self, rates: RateKeeper, clock: TimeKeeper) -> None:
-        self._rates = rates
-        self._clock = clock
-        self.claim_not_after = clock.claim_not_after
-        self.note = clock.note
-
-    def may_claim(self) -> bool:
-        return self._rates.may_send() and self._clock.may_claim()
-
-
-class _Counting:
-    """The meter, with the accepted letters counted against the account's quota on the way."""
-
-    def __init__(self, meter: Meter, rates: RateKeeper) -> None:
-        self._meter = meter
-        self._rates = rates
-        self.observe_turn = meter.observe_turn
-        self.count_event = meter.count_event
-        self.count_unreadable = meter.count_unreadable
-
-    def count_outcome(self, transport: str, outcome: Outcome) -> None:
-        if isinstance(outcome, Accepted):
-            self._rates.count_accepted()
-        self._meter.count_outcome(transport, outcome)

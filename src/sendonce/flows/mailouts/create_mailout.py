@@ -7,6 +7,8 @@ from datetime import tzinfo
 
 from sendonce.domain.engine.checks import people
 from sendonce.domain.engine.moments import shown_moment
+from sendonce.domain.engine.sender_identities import find_sender
+from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.mailouts.letter_files import WrittenLetter
 from sendonce.domain.mailouts.mailouts import Mailout, NewMailout
@@ -14,11 +16,18 @@ from sendonce.ports.mailouts import MailoutStore
 
 
 def create_mailout(
-    store: MailoutStore, tenant_id: TenantId, written: WrittenLetter, zone: tzinfo, *, draft: bool = False
+    store: MailoutStore,
+    tenant_id: TenantId,
+    written: WrittenLetter,
+    zone: tzinfo,
+    *,
+    draft: bool = False,
+    sender: str | None = None,
 ) -> tuple[Mailout, NewMailout]:
     """The mailout, and what it was made of, with all that its author should know. A page that has a mailout
-    already keeps it."""
-    new = replace(keep_letter(store, tenant_id, written, zone), draft=draft)
+    already keeps it. ``sender`` is the address or the id of an added one, None the environment's own."""
+    sender_id = find_sender(store.senders.all(), sender).id if sender is not None else OWN_SENDER
+    new = replace(keep_letter(store, tenant_id, written, zone), draft=draft, sender_id=sender_id)
     return store.mailouts.create(tenant_id, new), new
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sendonce.domain.engine.letters import MessageSettings
+from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.domain.mailouts.mailouts import FetchedLetter, Mailout, MailoutStatus, Phase
 from sendonce.errors import BadInput, NotFound, Refused, Unavailable
 from sendonce.flows.engine.check_sender import (
@@ -118,7 +119,7 @@ class Preparer:
             )
 
     def _check_sender(self, mailout: Mailout, recipients: Recipients) -> None:
-        if not mailout.forced:
+        if not mailout.forced and mailout.sender_id == OWN_SENDER:
             refuse_if_refused(self.sender_check, recipients)
 
     def _wait_for_its_time(self, mailout: Mailout, page: FetchedLetter, send_at: datetime) -> None:

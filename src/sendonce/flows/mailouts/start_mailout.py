@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from sendonce.domain.engine.letters import Letter, MessageSettings
+from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus, NewMailout, PageEvent
 from sendonce.errors import BadInput, LedgerRolledBack, NotFound, Overtaken, Refused, Unsendable
@@ -141,6 +142,7 @@ def start_test(
         source_id=mailout.source_id,
         is_test=True,
         audience=tuple(emails),
+        sender_id=mailout.sender_id,
     )
     test = store.mailouts.create(mailout.tenant_id, new)
     store.mailouts.start(test.id, event, forced=forced)
@@ -174,8 +176,9 @@ def _start_test(
 def _check_sender(
     mailout: Mailout, order: StartOrder, sender_check: SenderCheck, recipients: Recipients
 ) -> None:
-    """A page is read by a worker, and the worker checks the sender too: whoever asked is answered at once."""
-    if mailout.letter_id is not None and not order.force:
+    """A page is read by a worker, and the worker checks the sender too: whoever asked is answered at once.
+    Only the environment's own sender is checked; another one is held when its provider refuses it."""
+    if mailout.letter_id is not None and not order.force and mailout.sender_id == OWN_SENDER:
         refuse_if_refused(sender_check, recipients)
 
 

@@ -16,6 +16,7 @@ from sendonce.domain.engine.dispatches import (
     NewDispatch,
     NewJob,
     charged,
+    refuse_other_senders,
     result_of,
     woken,
 )
@@ -44,6 +45,7 @@ class MemoryDispatches:
                 raise NotFound(f"There is no dispatch {dispatch_id}.")
             if entry.dispatch.cancelled:
                 raise Refused(f"Dispatch {dispatch_id} was cancelled, and that is final: plan another.")
+            refuse_other_senders(dispatch_id, entry.dispatch.sender_id, jobs)
             known = {row.recipient_key for row in self._state.jobs_of(dispatch_id)}
             # The first of two jobs for one address stays.
             new = {job.recipient.key: job for job in reversed(jobs) if job.recipient.key not in known}
@@ -177,11 +179,12 @@ def new_dispatch(dispatch_id: str, tenant_id: TenantId, new: NewDispatch, now: d
     )
 
 
-def in_turn(state: State, due: dict[str, list[JobRow]]) -> list[str]:
-    """The dispatches with due jobs in the order of fair share; those without sleep."""
-    before = {key for key, entry in state.dispatches.items() if entry.awake and key in due}
+def in_turn(state: State, due: dict[str, list[JobRow]], sender_id: str) -> list[str]:
+    """The dispatches of a sender with due jobs in the order of fair share; those without sleep."""
+    own = {key: entry for key, entry in state.dispatches.items() if entry.dispatch.sender_id == sender_id}
+    before = {key for key, entry in own.items() if entry.awake and key in due}
     _wake_tenants(state, due, before)
-    for key, entry in state.dispatches.items():
+    for key, entry in own.items():
         if key in due and key not in before:
             _wake(state, entry, before)
         entry.awake = key in due
@@ -195,7 +198,9 @@ def in_turn(state: State, due: dict[str, list[JobRow]]) -> list[str]:
 
 
 def _wake(state: State, entry: DispatchRow, awake: set[str]) -> None:
-    own = [e for e in state.dispatches.values() if e.dispatch.tenant_id == entry.dispatch.tenant_id]
+    whose = (entry.dispatch.tenant_id, entry.dispatch.sender_id)
+    every = state.dispatches.values()
+    own = [e for e in every if (e.dispatch.tenant_id, e.dispatch.sender_id) == whose]
     front = [e.served for e in own if e.dispatch.id in awake]
     asleep = [e.served for e in own if e.dispatch.phase == DispatchPhase.RUNNING]
     entry.served = woken(entry.served, front, asleep)

@@ -63,12 +63,14 @@ class MemoryJobs:
             launched = [canary.sent_at for canary in self._state.canaries.values()]
             return sum(at > moment for at in claimed + launched)
 
-    def oldest_due(self) -> datetime | None:
+    def oldest_due(self, sender_id: str | None = None) -> datetime | None:
         with self._state.transaction():
             waiting = [
                 row.due_at
                 for row in self._state.jobs.values()
-                if row.state == JobState.SCHEDULED and self._state.claimable(row)
+                if row.state == JobState.SCHEDULED
+                and self._state.claimable(row)
+                and sender_id in (None, self._state.dispatches[row.dispatch_id].dispatch.sender_id)
             ]
             return min(waiting, default=None)
 

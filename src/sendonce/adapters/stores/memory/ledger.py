@@ -120,11 +120,11 @@ class MemoryLedger:
         due: dict[str, list[JobRow]] = {}
         for row in self._state.jobs.values():
             waits = row.state == JobState.SCHEDULED and row.due_at <= now
-            if waits and self._state.claimable(row):
+            if waits and self._state.claimable(row) and self._sender_of(row) == claim.sender_id:
                 due.setdefault(row.dispatch_id, []).append(row)
         picked: list[JobRow] = []
         tenants = {self._state.dispatches[key].dispatch.tenant_id for key in due}
-        for dispatch_id in in_turn(self._state, due):
+        for dispatch_id in in_turn(self._state, due, claim.sender_id):
             waiting = sorted(due[dispatch_id], key=lambda row: (row.due_at, row.priority, row.id))
             group = waiting[: claim.limit - len(picked)]
             if group and len(due) > 1:
@@ -134,6 +134,9 @@ class MemoryLedger:
             self._state.claim_counts[claim.worker_id] = (claim.claims + 1, claim.token)
         claimed = [row for row in picked if self._claim_one(row, claim, now)]
         return claimed, len(picked) - len(claimed)
+
+    def _sender_of(self, row: JobRow) -> str:
+        return self._state.dispatches[row.dispatch_id].dispatch.sender_id
 
     def _claim_one(self, row: JobRow, claim: ClaimRequest, now: datetime) -> bool:
         row.code = row.message_id = row.death_proof = row.death_proof_at = row.absence_proof = None

@@ -57,7 +57,7 @@ class MemoryMailouts:
                 created_at=now,
                 send_at=new.send_at,
             )
-            own = NewDispatch(KIND, mailout.id, mailout.letter_id, is_test=new.is_test)
+            own = NewDispatch(KIND, mailout.id, mailout.letter_id, new.sender_id, new.is_test)
             dispatch = new_dispatch(mailout.id, tenant_id, own, now)
             self._state.dispatches[mailout.id] = DispatchRow(dispatch)
             self._state.mailouts[mailout.id] = MailoutRow(mailout)

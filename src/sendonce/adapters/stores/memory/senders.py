@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from sendonce.adapters.stores.memory.state import State
 from sendonce.domain.engine.addresses import parse_address
-from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity, address_taken
+from sendonce.domain.engine.jobs import JobState
+from sendonce.domain.engine.sender_identities import (
+    NewSender,
+    SenderIdentity,
+    WaitingSender,
+    address_taken,
+)
+from sendonce.domain.engine.tenants import TenantId
 
 
 class MemorySenders:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def add(self, tenant_id: str, new: NewSender, actor: str) -> SenderIdentity:
+    def add(self, tenant_id: TenantId, new: NewSender, actor: str) -> SenderIdentity:
         with self._state.transaction() as now:
             former = self._with_address(new.address)
             if former is not None and former.removed_at is None:
@@ -45,6 +53,15 @@ class MemorySenders:
             self._state.senders[sender_id] = identity._replace(removed_at=now)
             self._state.audit.append((actor, "remove_sender", sender_id))
             return True
+
+    def waiting(self) -> Sequence[WaitingSender]:
+        with self._state.transaction():
+            first: dict[str, datetime] = {}
+            for row in self._state.jobs.values():
+                sender_id = self._state.dispatches[row.dispatch_id].dispatch.sender_id
+                if sender_id and row.state == JobState.SCHEDULED and self._state.claimable(row):
+                    first[sender_id] = min(first.get(sender_id, row.due_at), row.due_at)
+            return [WaitingSender(*each) for each in sorted(first.items())]
 
 
 def _key(identity: SenderIdentity) -> str:

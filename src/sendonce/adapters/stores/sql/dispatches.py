@@ -23,6 +23,7 @@ from sendonce.domain.engine.dispatches import (
     NewDispatch,
     NewJob,
     ended_topic,
+    refuse_other_senders,
 )
 from sendonce.domain.engine.ids import time_ordered_ids
 from sendonce.domain.engine.jobs import JobState
@@ -57,6 +58,7 @@ class SqlDispatches:
                 raise NotFound(f"There is no dispatch {dispatch_id}.")
             if row.cancelled:
                 raise Refused(f"Dispatch {dispatch_id} was cancelled, and that is final: plan another.")
+            refuse_other_senders(dispatch_id, row.sender_id, jobs)
             added = insert_jobs(self._db, tx, row, self._planned(tx, jobs, now), now)
             if added:
                 make_room(tx, row, min(job.due_at or now for job in jobs), now)

@@ -78,8 +78,8 @@ class Groups(Protocol):
         Raises LedgerRolledBack and WorkerBuried where the claim may not be made.
         """
 
-    def wake(self, tx: Connection, now: datetime, limit: int) -> list[InTurn]:
-        """Wake the dispatches whose time has come; the first of all that are awake, as in ``Opening``."""
+    def wake(self, tx: Connection, now: datetime, claim: ClaimRequest) -> list[InTurn]:
+        """Wake the dispatches whose time has come; the sender's first that are awake, as in ``Opening``."""
 
     def settle(self, tx: Connection, accepted: Sequence[AcceptedLetter], now: datetime) -> set[JobRef]:
         """Accepted letters → sent; those that were where they should be."""
@@ -114,15 +114,15 @@ class SqliteGroups:
         if claim is None:
             return Opening(now)
         moment = self._db.moment(now)
-        rows = self._execute(tx, "open_claim", claim.sender, moment).fetchall()
+        rows = self._execute(tx, "open_claim", claim.sender, moment, claim.sender_id).fetchall()
         *_, halted, adoptions, held, recorded, sleepers = rows[0]
         refuse_if_halted(halted)
         refuse_another_database(recorded, self._db.fingerprint())
         awake = [InTurn(*row[:3]) for row in rows if row[0] is not None]
         if sleepers:
-            awake = self.wake(tx, now, claim.limit)
+            awake = self.wake(tx, now, claim)
         elif len(awake) > 1:
-            awake = self._in_turn(tx, claim.limit)
+            awake = self._in_turn(tx, claim)
         expected = (claim.worker_id, claim.token, claim.claims)
         when = (count_anyway, json.dumps([dispatch.id for dispatch in awake]), moment, claim.sender)
         counted = self._execute(tx, "count_claim", *expected, *when).fetchone()
@@ -133,14 +133,15 @@ class SqliteGroups:
         worker = self._execute(tx, "worker_row", claim.worker_id).fetchone()
         return _uncounted(Opening(now, bool(held)), claim, worker, adoptions)
 
-    def wake(self, tx: Connection, now: datetime, limit: int) -> list[InTurn]:
+    def wake(self, tx: Connection, now: datetime, claim: ClaimRequest) -> list[InTurn]:
         moment = self._db.moment(now)
         self._execute(tx, "wake_tenants", moment)
         self._execute(tx, "wake", moment)
-        return self._in_turn(tx, limit)
+        return self._in_turn(tx, claim)
 
-    def _in_turn(self, tx: Connection, limit: int) -> list[InTurn]:
-        return [InTurn(*row) for row in self._execute(tx, "in_turn", _enough(limit))]
+    def _in_turn(self, tx: Connection, claim: ClaimRequest) -> list[InTurn]:
+        rows = self._execute(tx, "in_turn", _enough(claim.limit), claim.sender_id)
+        return [InTurn(*row) for row in rows]
 
     def settle(self, tx: Connection, accepted: Sequence[AcceptedLetter], now: datetime) -> set[JobRef]:
         group = json.dumps(accepted)
@@ -202,6 +203,7 @@ class PostgresGroups:
             "claims": claim.claims,
             "anyway": count_anyway,
             "sender": claim.sender,
+            "sender_id": claim.sender_id,
             "known_start": known.started,
         }
         statement = self._db.statement("open_claim").replace("{fingerprint}", server.columns(tx))
@@ -213,17 +215,18 @@ class PostgresGroups:
         refuse_another_database(recorded, server.read(seen, known))
         awake = [InTurn(*row[:3]) for row in rows if row[0] is not None]
         if counted is not None:
-            return Opening(now, held, self.wake(tx, now, claim.limit) if sleepers else awake, counted)
+            return Opening(now, held, self.wake(tx, now, claim) if sleepers else awake, counted)
         for dispatch in awake:
             self.lull(tx, dispatch, now)
         # A statement of its own: the first may have waited for a COMMIT that it does not see.
         worker = self._execute(tx, "worker_row", {"worker": claim.worker_id}).fetchone()
         return _uncounted(Opening(now, held), claim, worker, adoptions)
 
-    def wake(self, tx: Connection, now: datetime, limit: int) -> list[InTurn]:
+    def wake(self, tx: Connection, now: datetime, claim: ClaimRequest) -> list[InTurn]:
         self._execute(tx, "wake_tenants", {"now": now})
         self._execute(tx, "wake", {"now": now})
-        return [InTurn(*row) for row in self._execute(tx, "in_turn", {"limit": _enough(limit)}).fetchall()]
+        values = {"limit": _enough(claim.limit), "sender_id": claim.sender_id}
+        return [InTurn(*row) for row in self._execute(tx, "in_turn", values).fetchall()]
 
     def settle(self, tx: Connection, accepted: Sequence[AcceptedLetter], now: datetime) -> set[JobRef]:
         jobs, attempts, message_ids = map(list, zip(*accepted, strict=True))

@@ -131,14 +131,17 @@ class SqlJobs:
         with self._db.reading() as tx:
             return int(tx.execute(claimed).scalar_one() + tx.execute(launched).scalar_one())
 
-    def oldest_due(self) -> datetime | None:
+    def oldest_due(self, sender_id: str | None = None) -> datetime | None:
         with self._db.reading() as tx:
             first = sa.select(sa.func.min(JOBS.due_at, type_=JOBS.due_at.type))
             first = first.where(in_state(JobState.SCHEDULED), JOBS.dispatch_id == dispatches.c.id)
             due = first.correlate(dispatches).scalar_subquery()
             # Of those that sleep only the one that comes due first.
-            awake = sa.select(due).where(CLAIMABLE, dispatches.c.awake == sa.true())
-            asleep = sa.select(due).where(CLAIMABLE, ~dispatches.c.awake, dispatches.c.due_from.is_not(None))
+            whose = sa.true() if sender_id is None else dispatches.c.sender_id == sender_id
+            awake = sa.select(due).where(CLAIMABLE, dispatches.c.awake == sa.true(), whose)
+            asleep = sa.select(due).where(
+                CLAIMABLE, ~dispatches.c.awake, dispatches.c.due_from.is_not(None), whose
+            )
             asleep = asleep.order_by(dispatches.c.due_from).limit(1)
             times = [*tx.execute(awake).scalars(), *tx.execute(asleep).scalars()]
             return min((time for time in times if time is not None), default=None)

@@ -98,7 +98,7 @@ class SqlLedger:
         if claim is None:
             return Turn((), 0, settled, 0)
         if any(isinstance(s.outcome, Deferred) for s in settlements):  # it may be due again at once
-            opening = replace(opening, awake=self._groups.wake(tx, opening.now, claim.limit))
+            opening = replace(opening, awake=self._groups.wake(tx, opening.now, claim))
         hold = lock_hold(tx, claim.sender) if opening.held else None
         if opening.committed:
             claimed = self._claimed_already(tx, claim)

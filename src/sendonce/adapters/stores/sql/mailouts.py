@@ -67,7 +67,7 @@ class SqlMailouts:
             insert = insert_for(self._db)(mailouts).values(**values).on_conflict_do_nothing()
             inserted = tx.execute(insert.returning(M.id)).first() is not None
             if inserted:
-                own = NewDispatch(KIND, values["id"], letter_id, is_test=new.is_test)
+                own = NewDispatch(KIND, values["id"], letter_id, new.sender_id, new.is_test)
                 insert_dispatch(tx, values["id"], tenant_id, own, now, phase="preparing")
         if inserted or new.source_id is None:
             mailout = self.get(tenant_id, values["id"])

@@ -9,12 +9,19 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Row
 
-from sendonce.adapters.stores.schema import sender_identities
+from sendonce.adapters.stores.schema import dispatches, sender_identities
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import insert_audit, insert_for, new_id
 from sendonce.domain.engine.addresses import parse_address
-from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity, address_taken
+from sendonce.domain.engine.sender_identities import (
+    NewSender,
+    SenderIdentity,
+    WaitingSender,
+    address_taken,
+)
+from sendonce.domain.engine.tenants import TenantId
 
+D = dispatches.c
 I = sender_identities.c  # noqa: E741
 _MADE = tuple(f.name for f in fields(NewSender))
 
@@ -23,7 +30,7 @@ class SqlSenders:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    def add(self, tenant_id: str, new: NewSender, actor: str) -> SenderIdentity:
+    def add(self, tenant_id: TenantId, new: NewSender, actor: str) -> SenderIdentity:
         with self._db.writing() as tx:
             now = self._db.now(tx)
             key = parse_address(new.address).key
@@ -57,6 +64,32 @@ class SqlSenders:
                 return False
             insert_audit(tx, now, actor, "remove_sender", sender_id, {})
             return True
+
+    def waiting(self) -> Sequence[WaitingSender]:
+        with self._db.reading() as tx:
+            return [WaitingSender(row[0], row[1]) for row in tx.execute(_WAITING)]
+
+
+def _waiting() -> sa.Select[Any]:
+    """Sender after sender along the index: a GROUP BY would read all their dispatches."""
+    open_ones = (
+        D.phase == sa.literal_column("'running'"),
+        ~D.paused,
+        ~D.cancelled,
+        D.sender_id != sa.literal_column("''"),
+        D.due_from.is_not(None),
+    )
+    first = sa.select(sa.func.min(D.sender_id).label("id")).where(*open_ones)
+    each = first.cte("senders", recursive=True)
+    after = sa.select(sa.func.min(D.sender_id)).where(*open_ones, D.sender_id > each.c.id)
+    each = each.union_all(sa.select(after.correlate(each).scalar_subquery()).where(each.c.id.is_not(None)))
+    due = sa.select(sa.func.min(D.due_from, type_=D.due_from.type)).where(
+        *open_ones, D.sender_id == each.c.id
+    )
+    return sa.select(each.c.id, due.correlate(each).scalar_subquery()).where(each.c.id.is_not(None))
+
+
+_WAITING = _waiting()
 
 
 def _as_identity(row: Row[Any]) -> SenderIdentity:

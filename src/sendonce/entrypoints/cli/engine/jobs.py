@@ -17,7 +17,7 @@ from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_s
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
 from sendonce.errors import BadInput, Refused
 from sendonce.flows.engine.resolve_doubts import weigh_doubts
-from sendonce.wiring.worker import doubt_quiet
+from sendonce.wiring.doubts import doubt_quiet
 
 if TYPE_CHECKING:
     from sendonce.flows.engine.retry_jobs import RetryReport

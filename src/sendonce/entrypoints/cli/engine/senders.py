@@ -176,9 +176,9 @@ def own_key(settings: Settings) -> str:
 
 def _views(settings: Settings, store: Store) -> list[SenderView]:
     from sendonce.flows.engine.show_senders import show_senders
-    from sendonce.wiring.senders import key_of_identity
+    from sendonce.wiring.senders import keys_of
 
-    return list(show_senders(store, lambda identity: key_of_identity(settings, identity)))
+    return list(show_senders(store, keys_of(settings)))
 
 
 def _key_named(settings: Settings, store: Store, name: str | None) -> str:

@@ -28,6 +28,9 @@ def create(
     file: Annotated[Path | None, typer.Argument(help="Markdown or HTML; 'subject: …' in front.")] = None,
     notion: Annotated[str, typer.Option("--notion", help="A page of Notion: its link or id.")] = "",
     draft: Annotated[bool, typer.Option("--draft", help="Keep it a draft until 'mailout ready'.")] = False,
+    sender: Annotated[
+        str | None, typer.Option(help="The address of an added sender; else this installation's own.")
+    ] = None,
     json: JsonFlag = False,
 ) -> None:
     """Make a mailout of a letter in a file or on a page of Notion. Nothing is sent yet."""
@@ -39,7 +42,9 @@ def create(
         raise BadInput("Name a file, or a page with --notion.")
     read = letter_in_file(settings, file) if file is not None else letter_on_page(settings, notion)
     with opened_store(settings, make=True) as store:
-        mailout, new = create_mailout(store, DEFAULT_TENANT, read, time_zone(settings), draft=draft)
+        mailout, new = create_mailout(
+            store, DEFAULT_TENANT, read, time_zone(settings), draft=draft, sender=sender
+        )
         _print_letter(store, mailout, new, json)
 
 

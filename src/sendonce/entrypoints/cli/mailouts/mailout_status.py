@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 from sendonce.domain.engine.jobs import Books, JobState
 from sendonce.domain.engine.moments import shown_moment
 from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus
-from sendonce.domain.mailouts.progress import Progress, of_hold
+from sendonce.domain.mailouts.progress import Cause, Progress
 from sendonce.domain.mailouts.status_words import status_words
 from sendonce.entrypoints.cli.context import find_mailout, time_zone
-from sendonce.entrypoints.cli.engine.senders import own_key
 from sendonce.entrypoints.cli.mailouts.progress import progress_lines, standstill_line
 from sendonce.entrypoints.cli.output import print_json, print_table, say
 from sendonce.entrypoints.views import mailout_view, progress_view
 from sendonce.errors import Refused, SendonceError, Unavailable
 from sendonce.flows.engine.resolve_doubts import summarise_doubts
 from sendonce.flows.mailouts.explain_progress import explain_progress
-from sendonce.wiring.worker import doubt_quiet
+from sendonce.wiring.doubts import doubt_quiet
+from sendonce.wiring.senders import keys_of
 
 if TYPE_CHECKING:
     from sendonce.ports.store import Store
@@ -51,7 +51,7 @@ def print_status(
 ) -> None:
     mailout = find_mailout(store, mailout_id)
     books = store.jobs.books(mailout_id)
-    progress = explain_progress(store, mailout, books, own_key(settings))
+    progress = explain_progress(store, mailout, books, keys_of(settings))
     doubts = summarise_doubts(store, doubt_quiet(settings), mailout_id) if books.in_doubt else []
     if json:
         told = [{"standing": each.standing, "why": each.why, "jobs": count} for each, count in doubts]
@@ -116,10 +116,10 @@ def _why_not_sent(settings: Settings, store: Store, mailout_id: str) -> Sendonce
 
 
 def _why_held(settings: Settings, store: Store, mailout_id: str) -> Refused | None:
-    hold = store.sender_holds.get(own_key(settings))
-    if hold is None:
+    mailout = find_mailout(store, mailout_id)
+    still = explain_progress(store, mailout, store.jobs.books(mailout.id), keys_of(settings)).standstill
+    if still is None or still.cause is not Cause.HELD:
         return None
-    still = of_hold(hold)
     return Refused(
         f"{standstill_line(still, time_zone(settings))}\n{still.fix}\n"
         f"No letter is lost: a worker goes on by itself; so does 'sendonce mailout send {mailout_id}'."

@@ -90,7 +90,7 @@ def _create_dispatches() -> None:
         sa.Column("kind", sa.Text(), nullable=False),
         sa.Column("owner_id", sa.Text(), nullable=False),
         sa.Column("letter_id", Identifier),
-        sa.Column("sender_id", sa.Text()),
+        sa.Column("sender_id", sa.Text(), nullable=False, server_default=""),
         sa.Column("phase", sa.Text(), nullable=False),
         sa.Column("result", sa.Text()),
         _flag("paused"),
@@ -114,9 +114,12 @@ def _create_dispatches() -> None:
         sa.ForeignKeyConstraint(["tenant_id"], ["tenants.id"]),
         sa.PrimaryKeyConstraint("id"),
     )
-    _index("dispatches_awake", "dispatches", ["id"], "awake")
+    _index("dispatches_awake", "dispatches", ["sender_id", "id"], "awake")
     _index("dispatches_open", "dispatches", ["phase", "id"], "phase <> 'over'")
-    _index("dispatches_in_turn", "dispatches", ["tenant_id", "awake", "served", "id"], "phase = 'running'")
+    in_turn = ["tenant_id", "awake", "sender_id", "served", "id"]
+    _index("dispatches_in_turn", "dispatches", in_turn, "phase = 'running'")
+    of_senders = "phase = 'running' AND NOT paused AND NOT cancelled AND sender_id <> ''"
+    _index("dispatches_of_senders", "dispatches", ["sender_id", "due_from"], of_senders)
     asleep = "phase = 'running' AND NOT awake AND NOT paused AND NOT cancelled"
     _index("dispatches_asleep", "dispatches", ["due_from"], asleep)
     _index(

@@ -1,5 +1,5 @@
 -- Open a turn that claims: count the claim in the worker's row, which stays locked until the end of the turn, and
--- give the clock, the dispatches that are awake in the order of fair share, whether one that sleeps is due, whether
+-- give the clock, the dispatches of the sender that are awake in the order of fair share, whether one that sleeps is due, whether
 -- the whole ledger is halted, and whether the sender is held: always at least one row. Where nothing is due, or the
 -- sender is held, nothing is counted, so a worker that waits writes nothing; "anyway" counts all the same. For
 -- set_config and the lock see open_settle. The fingerprint is compared here, for a pooler hides that the server has
@@ -13,7 +13,7 @@ WITH sleepers AS MATERIALIZED (
     SELECT d.id, d.tenant_id, d.letter_id, t.served AS tenant_served, d.served
     FROM tenants t CROSS JOIN LATERAL (
         SELECT a.id, a.tenant_id, a.letter_id, a.served FROM dispatches a
-        WHERE a.phase = 'running' AND a.tenant_id = t.id AND a.awake = true
+        WHERE a.phase = 'running' AND a.tenant_id = t.id AND a.awake = true AND a.sender_id = %(sender_id)s
         ORDER BY a.served, a.id LIMIT {limit}) d
     ORDER BY t.served, d.tenant_id, d.served, d.id LIMIT {limit}
 ), counted AS (

@@ -1,0 +1,57 @@
+"""Settings in, those who settle doubt out: one for each route that letters of SES go."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from sendonce.errors import BadSetting
+from sendonce.settings import Settings
+from sendonce.wiring.senders import settings_of
+from sendonce.wiring.transports import make_transport, route
+
+if TYPE_CHECKING:
+    from sendonce.flows.engine.resolve_doubts import DoubtResolver, Witness
+    from sendonce.ports.store import Store
+
+
+def witness_of(settings: Settings) -> Witness | None:
+    """SES has a clock of its own and tells what it took; nobody else does."""
+    from sendonce.adapters.transports.ses import SesTransport
+
+    transport = make_transport(settings)
+    return transport if isinstance(transport, SesTransport) else None
+
+
+def make_resolvers(settings: Settings, store: Store) -> list[DoubtResolver]:
+    """For the environment's own sender, and for every other whose letters go another way."""
+    by_route = {route(each): each for each in (*_added(settings, store), settings) if each.transport == "ses"}
+    return [_resolver(each, store) for each in by_route.values()]
+
+
+def _added(settings: Settings, store: Store) -> list[Settings]:
+    found = []
+    for identity in store.senders.all():
+        try:
+            found.append(settings_of(settings, identity.made).settings)
+        except BadSetting:
+            continue  # without its secret nothing can be asked; its outlet tells why it is held
+    return found
+
+
+def _resolver(settings: Settings, store: Store) -> DoubtResolver:
+    from sendonce.flows.engine.resolve_doubts import DoubtPolicy, DoubtResolver
+
+    witness = witness_of(settings)
+    assert witness is not None
+    policy = DoubtPolicy(
+        quiet=doubt_quiet(settings),
+        signature_window=timedelta(seconds=settings.ses_signature_window_seconds),
+        canary_sender=settings.sender if settings.doubt_canary else None,
+    )
+    return DoubtResolver(store, witness, policy, route(settings), lambda: str(uuid.uuid4()))
+
+
+def doubt_quiet(settings: Settings) -> timedelta:
+    return timedelta(seconds=settings.in_doubt_quiet_seconds)

@@ -1,0 +1,65 @@
+"""A sender in, the outlet that its letters leave through out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sendonce.domain.engine.retries import RetryPolicy
+from sendonce.domain.engine.senders import OWN_SENDER
+from sendonce.flows.engine.outlet import Outlet, OutletOptions
+from sendonce.settings import Settings
+from sendonce.wiring.messages import message_settings
+from sendonce.wiring.senders import SenderSettings, settings_of
+from sendonce.wiring.transports import make_transport, rate_key, route, sender_key
+
+if TYPE_CHECKING:
+    from sendonce.domain.engine.sender_identities import SenderIdentity
+    from sendonce.flows.engine.enlist import StateKeeper
+    from sendonce.flows.engine.keep_time import TimeKeeper
+    from sendonce.ports.engine import Meter
+    from sendonce.ports.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class OutletMaker:
+    """``name`` is that of the process. The outlets of added senders have their senders' ids behind it."""
+
+    settings: Settings
+    store: Store
+    state: StateKeeper
+    clock: TimeKeeper
+    meter: Meter
+    name: str
+
+    def own(self) -> Outlet:
+        own = SenderSettings(self.settings, rate_key(self.settings))
+        return self._make(own, self.name, OWN_SENDER)
+
+    def of(self, identity: SenderIdentity) -> Outlet:
+        """Raises BadInput where its secret is not found, or its settings do not fit together."""
+        name = f"{self.name}.{identity.id}"
+        return self._make(settings_of(self.settings, identity.made), name, identity.id)
+
+    def _make(self, sender: SenderSettings, name: str, sender_id: str) -> Outlet:
+        settings = sender.settings
+        retry = RetryPolicy(settings.max_tries, settings.retry_base_seconds, settings.retry_max_seconds)
+        return Outlet(
+            OutletOptions(
+                name=name,
+                rate_limit=settings.rate_limit_per_sec,
+                rate_key=sender.rate_key,
+                sender_key=str(sender_key(settings)),
+                route=route(settings),
+                connections=settings.concurrency,
+                batch_size=settings.batch_size,
+                retry=retry,
+                sender_id=sender_id,
+            ),
+            store=self.store,
+            state=self.state,
+            transport=make_transport(settings),
+            message_settings=message_settings(settings, self.store),
+            clock=self.clock,
+            meter=self.meter,
+        )
