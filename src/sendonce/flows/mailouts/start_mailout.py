@@ -1,7 +1,7 @@
 """Start a mailout: check all that can be checked at once, then claim it in one atomic step.
 
 A letter that lives on a page is not read here: whoever asked gets an answer at once, however slow the
-page's host is. The worker reads and checks it before anything is planned (flows/prepare_mailouts.py).
+page's host is. The worker reads and checks it before anything is planned (prepare_mailouts.py).
 """
 
 from __future__ import annotations
