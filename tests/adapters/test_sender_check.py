@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import time
 from collections.abc import Iterator, Sequence
@@ -32,6 +33,8 @@ from tests.adapters.doctor_stage import (
     FakeSes,
 )
 from tests.adapters.http_stage import HttpStage, serving
+from tests.adapters.smtp_server import Answer as SmtpAnswer
+from tests.adapters.smtp_server import Do, SmtpServer
 from tests.conformance.stage import Stage
 
 IDENTITIES = "/v2/email/identities"
@@ -128,6 +131,52 @@ def test_an_account_in_the_sandbox_may_write_to_verified_addresses(
     """To an address or a domain that is verified, and to Amazon's test mailbox; but not to a long list."""
     with ses({ACCOUNT: SANDBOXED, IDENTITIES: {"EmailIdentities": VERIFIED}}) as (check, _):
         assert bool(check.refusals(lambda: recipients)) is refused
+
+
+# -- SMTP ----------------------------------------------------------------------------------------------
+
+
+def smtp_check(port: int, within: float = 5.0) -> ProviderCheck:
+    smtp = {
+        "SMTP_HOST": "127.0.0.1",
+        "SMTP_PORT": str(port),
+        "SMTP_SECURITY": "plain",
+        "SMTP_USERNAME": "news",
+        "SMTP_PASSWORD": "secret-word",
+        "SMTP_FROM_EMAIL": "news@example.com",
+    }
+    return ProviderCheck(load_settings({**WELL, **smtp}, dotenv=None), within)
+
+
+def smtp_refusals(answers: dict[str, Sequence[SmtpAnswer]]) -> Sequence[Check]:
+    async def main() -> Sequence[Check]:
+        async with SmtpServer(answers, extensions=("AUTH PLAIN",)) as server:
+            return await asyncio.to_thread(smtp_check(server.port).refusals, nobody)
+
+    return asyncio.run(main())
+
+
+def test_a_wrong_smtp_password_is_a_refusal() -> None:
+    (refusal,) = smtp_refusals({"AUTH": [b"535 5.7.8 wrong"]})
+    assert "535 5.7.8 wrong" in refusal.what
+    assert "SMTP_PASSWORD" in refusal.fix
+    assert "secret-word" not in str(refusal)
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [{}, {"GREETING": [b"421 4.3.2 busy"]}, {"EHLO": [Do.CLOSE]}, {"AUTH": [b"454 4.7.0 later"]}],
+    ids=["well", "busy", "closes", "sign-in not now"],
+)
+def test_an_smtp_server_that_may_recover_refuses_nobody(answers: dict[str, Sequence[SmtpAnswer]]) -> None:
+    assert smtp_refusals(answers) == []
+
+
+def test_an_smtp_server_that_is_down_refuses_nobody() -> None:
+    """The mailout starts and waits: a server that is down may be up in a minute."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    assert smtp_check(port).refusals(nobody) == []
 
 
 # -- every way to start ------------------------------------------------------------------------------
