@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
 from typing import Any
 
 from sendonce.errors import BadInput
@@ -73,22 +72,19 @@ _TOO_DEEP = f"it is nested more than {MAX_DEPTH} levels deep"
 
 
 def _not_too_deep(value: Any) -> Any:
-    level = _containers([value])
+    level = [value] if isinstance(value, dict | list) else []
     for _ in range(MAX_DEPTH):
         if not level:
             return value
         level = [
             inner
             for outer in level
-            for inner in _containers(outer.values() if isinstance(outer, dict) else outer)
+            for inner in (outer.values() if type(outer) is dict else outer)
+            if type(inner) is dict or type(inner) is list
         ]
     if any(level):
         raise ValueError(_TOO_DEEP)
     return value
-
-
-def _containers(items: Iterable[Any]) -> list[Any]:
-    return [item for item in items if type(item) is dict or type(item) is list]
 
 
 def _clean(value: Any, depth: int) -> Any:

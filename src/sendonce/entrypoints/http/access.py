@@ -10,6 +10,7 @@ from __future__ import annotations
 import hmac
 import time
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from hashlib import sha256
 from ipaddress import IPv6Address, ip_address
 from typing import NoReturn
@@ -109,7 +110,11 @@ def bearer_tokens(request: Request) -> list[str]:
 
 def peer_of(request: Request) -> str:
     """The peer's address; of IPv6 the network, since whoever has one address has its whole /64."""
-    host = request.client.host if request.client else ""
+    return _network_of(request.client.host if request.client else "")
+
+
+@lru_cache(maxsize=1024)
+def _network_of(host: str) -> str:
     try:
         address = ip_address(host.partition("%")[0])
     except ValueError:
