@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import cast
 from urllib.parse import urlsplit
 
+from sendonce.adapters.alarm import Alarm
 from sendonce.adapters.web.exchanges import NoAnswer
 from sendonce.domain.engine.hosts import is_loopback
 from sendonce.errors import BadInput
@@ -216,8 +217,8 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._closed: asyncio.Future[None] = self._loop.create_future()
         self._answered: Callable[[Response | NoAnswer], None] | None = None
-        self._patience = self._deadline = 0.0
-        self._alarm: asyncio.TimerHandle | None = None
+        self._patience = 0.0
+        self._alarm = Alarm(self._on_alarm)
         self._used = False
 
     @classmethod
@@ -247,9 +248,7 @@ class Connection(asyncio.Protocol):
         self._reader = _ResponseReader()
         self._used = True
         self._patience = timeout + len(request) / _UPLOAD_BYTES_PER_SECOND
-        self._deadline = self._loop.time() + self._patience
-        if self._alarm is None or self._alarm.when() > self._deadline:
-            self._set_alarm()
+        self._alarm.set(self._patience)
         self._transport.write(request)
 
     async def exchange(self, request: bytes, timeout: float) -> Response:
@@ -291,25 +290,13 @@ class Connection(asyncio.Protocol):
             self._fail("the server closed the connection before a whole answer")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
+        self._alarm.stop()
         self._fail(f"the connection was lost before a whole answer: {exc or 'closed'}")
         if not self._closed.done():
             self._closed.set_result(None)
 
-    def _set_alarm(self) -> None:
-        """The timer follows the deadline lazily: a request must not cost a timer."""
-        if self._alarm is not None:
-            self._alarm.cancel()
-        self._alarm = self._loop.call_at(self._deadline, self._on_alarm)
-
     def _on_alarm(self) -> None:
-        self._alarm = None
-        if self._answered is None:
-            return
-        if self._loop.time() < self._deadline:
-            self._set_alarm()
-        else:
+        if self._answered is not None:
             self._fail(f"no answer in {self._patience:.3g} s")
 
     def _succeed(self, response: Response) -> None:

@@ -45,6 +45,7 @@ from dataclasses import dataclass
 from ssl import SSLContext
 from typing import cast
 
+from sendonce.adapters.alarm import Alarm
 from sendonce.adapters.transports.smtp_letter import body_lines, envelope_lines, local_refusal, speaks_ascii
 from sendonce.adapters.transports.smtp_limits import Habits
 from sendonce.adapters.transports.smtp_replies import (
@@ -122,8 +123,7 @@ class SmtpSession(asyncio.Protocol):
         self._letters = 0
         self._accepted = 0
         self._written_at = 0.0
-        self._deadline = 0.0
-        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm = Alarm(self._on_alarm)
         self._asking: asyncio.Task[None] | None = None  # kept, or the loop might lose it
         self._envelope_replies = (self._on_mail, self._on_rcpt, self._on_data)
         # The greeting may be here before anybody waits for it.
@@ -147,7 +147,7 @@ class SmtpSession(asyncio.Protocol):
         return self._answer.done()
 
     async def greeting(self) -> Reply:
-        self._expect_within(self._limits.command)
+        self._alarm.set(self._limits.command)
         return await self._answer
 
     async def exchange(self, command: bytes) -> Reply:
@@ -157,14 +157,14 @@ class SmtpSession(asyncio.Protocol):
         self._answer = self._loop.create_future()
         self._expected.append(self._answer.set_result)
         self._write(command + b"\r\n")
-        self._expect_within(self._limits.command)
+        self._alarm.set(self._limits.command)
         return await self._answer
 
     async def start_tls(self, context: SSLContext, host: str, timeout: float) -> None:
         """Go on inside TLS. What the server said in the clear beyond its 220 is an injection."""
         if self._over or not self._reader.drained:
             raise SessionFailed(trouble("tls", "the server spoke between STARTTLS and TLS", REST_AFTER_LOSS))
-        self._stop_alarm()
+        self._alarm.stop()
         plain = cast(asyncio.Transport, self._transport)
         secure = await self._loop.start_tls(
             plain, self, context, server_hostname=host, ssl_handshake_timeout=timeout
@@ -216,7 +216,7 @@ class SmtpSession(asyncio.Protocol):
         self._end()
         self._write(b"QUIT\r\n")
         self._expected.append(self._on_quit)
-        self._expect_within(LEAVE_WITHIN)
+        self._alarm.set(LEAVE_WITHIN)
 
     # -- the event loop's side ------------------------------------------------------------------
 
@@ -250,29 +250,13 @@ class SmtpSession(asyncio.Protocol):
         self._send_body(cast(Parcel, self._current))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_alarm()
+        self._alarm.stop()
         self._lose("the connection was closed" if exc is None else f"the connection broke: {exc}")
         if not self.closed.done():
             self.closed.set_result(None)
 
-    def _expect_within(self, seconds: float) -> None:
-        """Move the deadline. The timer follows lazily: a letter must not cost a timer."""
-        self._deadline = self._loop.time() + seconds
-        if self._alarm is not None and self._alarm.when() > self._deadline:
-            self._stop_alarm()
-        if self._alarm is None:
-            self._alarm = self._loop.call_at(self._deadline, self._on_alarm)
-
-    def _stop_alarm(self) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
-
     def _on_alarm(self) -> None:
-        self._alarm = None
-        if self._loop.time() < self._deadline:
-            self._alarm = self._loop.call_at(self._deadline, self._on_alarm)
-        elif self._over:
+        if self._over:
             self._hang_up()
         elif not self._expected and self._current is None:
             self.leave()  # nothing to do for a while: free the server's slot
@@ -287,7 +271,7 @@ class SmtpSession(asyncio.Protocol):
         if parcel is not None:
             self._open(parcel)
         else:
-            self._expect_within(self._limits.idle)
+            self._alarm.set(self._limits.idle)
             self._wake(None)
 
     def _take_ready(self) -> Parcel | None:
@@ -311,7 +295,7 @@ class SmtpSession(asyncio.Protocol):
     def _open(self, parcel: Parcel) -> None:
         self._current = parcel
         self._write(self._envelope(parcel))
-        self._expect_within(self._limits.command)
+        self._alarm.set(self._limits.command)
 
     def _envelope(self, parcel: Parcel) -> bytes:
         """The commands to send now; a server without PIPELINING gets the others one by one."""
@@ -339,7 +323,7 @@ class SmtpSession(asyncio.Protocol):
         self._unproven = False
         if self._held:
             self._write(self._next_held())
-            self._expect_within(self._limits.command)
+            self._alarm.set(self._limits.command)
 
     def _on_reset(self, reply: Reply) -> None:
         if reply.positive:
@@ -374,7 +358,7 @@ class SmtpSession(asyncio.Protocol):
             elif reply.code == 354:
                 self._expected.append(self._on_lone_dot)
                 self._write(b".\r\n")
-                self._expect_within(self._limits.final_dot)
+                self._alarm.set(self._limits.final_dot)
             else:
                 self._go_on()
         elif reply.code == 354:
@@ -391,7 +375,7 @@ class SmtpSession(asyncio.Protocol):
             self._lose("the server replied before it was asked, or is gone")
             return
         if self._feed.is_stale(parcel):
-            self._expect_within(self._limits.command)
+            self._alarm.set(self._limits.command)
             self._asking = self._loop.create_task(self._send_reaffirmed(parcel))
         else:
             self._send_wired(parcel)
@@ -420,7 +404,7 @@ class SmtpSession(asyncio.Protocol):
                 self._needs_reset = self._habits.keeps_transaction
                 following = self._envelope(self._ahead)
         self._write(b"".join((*body_lines(parcel), following)))
-        self._expect_within(self._limits.final_dot)
+        self._alarm.set(self._limits.final_dot)
 
     def _on_dot(self, reply: Reply) -> None:
         if reply.positive:
@@ -436,7 +420,7 @@ class SmtpSession(asyncio.Protocol):
         if self._current is None:
             self._go_on()
         else:
-            self._expect_within(self._limits.command)
+            self._alarm.set(self._limits.command)
 
     def _accept(self, words: bytes) -> None:
         self._accepted += 1
@@ -454,7 +438,7 @@ class SmtpSession(asyncio.Protocol):
     def _on_quit(self, _reply: Reply) -> None:
         if self._transport is not None:
             self._transport.close()
-            self._expect_within(LEAVE_WITHIN)  # a TLS peer may keep its half open
+            self._alarm.set(LEAVE_WITHIN)  # a TLS peer may keep its half open
 
     def _reject(self, reply: Reply, stage: Stage) -> None:
         """The envelope was refused. Replies to what was pipelined behind it are still to come."""
@@ -472,7 +456,7 @@ class SmtpSession(asyncio.Protocol):
         if not self._expected:
             self._go_on()
         else:
-            self._expect_within(self._limits.command)
+            self._alarm.set(self._limits.command)
 
     def _refuse(self, parcel: Parcel, reply: Reply, stage: Stage) -> bool:
         """Settle a letter that was turned down; whether that ends the session."""
