@@ -4,7 +4,7 @@
     ├── BadInput               the caller's words are off             exit 2, HTTP 400
     │   └── BadSetting         an environment variable is off         exit 2
     ├── NotFound               no such mailout, job, …                exit 1, HTTP 404
-    ├── Refused                a rule says no                         exit 3, HTTP 409
+    ├── RefusedByRule          a rule says no                         exit 3, HTTP 409
     │   ├── Unsendable         a mailout cannot be sent as it is      exit 3, HTTP 400
     │   ├── SenderRefused      the provider would refuse every letter exit 3, HTTP 409
     │   ├── Overtaken          somebody else changed it meanwhile     exit 3, HTTP 409
@@ -45,30 +45,30 @@ class NotFound(SendonceError):
     http_status = 404
 
 
-class Refused(SendonceError):
+class RefusedByRule(SendonceError):
     exit_code = 3
     http_status = 409
 
 
-class Unsendable(Refused):
+class Unsendable(RefusedByRule):
     """Its letter or its list has to be mended first; nothing of it was started."""
 
     http_status = 400
 
 
-class SenderRefused(Refused):
+class SenderRefused(RefusedByRule):
     """The account, its identity or its configuration has to be mended first; nothing was started."""
 
 
-class Overtaken(Refused):
+class Overtaken(RefusedByRule):
     """What was looked at is not so any more; nothing was done."""
 
 
-class LedgerRolledBack(Refused):
+class LedgerRolledBack(RefusedByRule):
     """Letters were sent that this database does not know of: nothing may be claimed from it."""
 
 
-class SchemaMismatch(Refused):
+class SchemaMismatch(RefusedByRule):
     pass
 
 

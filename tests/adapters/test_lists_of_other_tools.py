@@ -9,7 +9,7 @@ import pytest
 from sendonce.adapters.sources.subscribers_csv import read_subscribers
 from sendonce.domain.people.suppressions import SuppressionReason
 from sendonce.domain.people.told_states import ColumnKind, StateRules, Told, kind_of, read_word
-from sendonce.errors import BadInput, Refused
+from sendonce.errors import BadInput, RefusedByRule
 
 R = SuppressionReason
 LEFT, BOUNCED, COMPLAINED = R.UNSUBSCRIBED, R.BOUNCE, R.COMPLAINT
@@ -190,7 +190,7 @@ def test_the_export_of_a_tool_is_read_for_who_left(tmp_path: Path, tool: str) ->
 def refused(tmp_path: Path, content: str, name: str = "list.csv", **rules: object) -> str:
     path = tmp_path / name
     path.write_text(content)
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(RefusedByRule) as refusal:
         list(read_subscribers(path, states=StateRules(**rules)))  # type: ignore[arg-type]
     return str(refusal.value)
 

@@ -28,7 +28,7 @@ from sendonce.adapters.stores.sql.store import (
 )
 from sendonce.domain.engine.jobs import ClaimRequest
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
-from sendonce.errors import Refused, SchemaMismatch
+from sendonce.errors import RefusedByRule, SchemaMismatch
 from tests.conformance.stage import NOBODY, worker_record
 from tests.postgres import PostgresServer
 
@@ -210,7 +210,7 @@ def fsync_off(server: PostgresServer) -> Iterator[None]:
 @pytest.mark.skipif("TEST_DATABASE_URL" in os.environ, reason="changes the server's own settings")
 def test_postgres_without_fsync_is_refused(postgres_url: str, postgres_server: PostgresServer) -> None:
     """A server that forgets commits would make us send letters twice."""
-    with fsync_off(postgres_server), pytest.raises(Refused, match="fsync = off: turn it on"):
+    with fsync_off(postgres_server), pytest.raises(RefusedByRule, match="fsync = off: turn it on"):
         open_store(postgres_url)
     open_store(postgres_url).close()
 

@@ -14,7 +14,7 @@ from sendonce.adapters.notion.answers import NotionBusy, ReplyLost
 from sendonce.adapters.notion.client import NotionClient
 from sendonce.adapters.notion.pace import Pace, Policy
 from sendonce.domain.mailouts.page_ids import looks_like_page, page_id
-from sendonce.errors import BadInput, NotFound, Refused, SendonceError, Unavailable
+from sendonce.errors import BadInput, NotFound, RefusedByRule, SendonceError, Unavailable
 from tests.adapters.http_server import ScriptedServer, Step, answer, dripping
 from tests.adapters.notion_stage import QUICK, SEEDS, NotionStage, listing, nested
 
@@ -97,7 +97,7 @@ def test_retry_after_is_obeyed(stage: NotionStage) -> None:
 def test_refusals_say_what_to_do(stage: NotionStage) -> None:
     """A wrong token, a page that is not shared and a bad value each have their error and fix."""
     stranger = stage.connect(token="ntn_wrong")
-    with pytest.raises(Refused, match="my-integrations"):
+    with pytest.raises(RefusedByRule, match="my-integrations"):
         stranger.get(ME)
     stranger.close()
     with pytest.raises(NotFound, match="Connections, and add the integration"):
@@ -109,7 +109,7 @@ def test_refusals_say_what_to_do(stage: NotionStage) -> None:
 def test_the_token_is_never_told(stage: NotionStage) -> None:
     """No error carries the token."""
     client = stage.connect(token="ntn_very_secret")
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedByRule) as caught:
         client.get(ME)
     client.close()
     assert "very_secret" not in str(caught.value) + repr(caught.value)

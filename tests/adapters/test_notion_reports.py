@@ -14,7 +14,7 @@ from sendonce.adapters.notion.names import CANCELLED
 from sendonce.adapters.notion.reports import ErrorRow, LetterCounts, NotionReports, rest_row
 from sendonce.adapters.notion.values import MOST_TEXT, clip
 from sendonce.domain.mailouts.mailouts import MailoutStatus
-from sendonce.errors import NotFound, Refused, Unavailable
+from sendonce.errors import NotFound, RefusedByRule, Unavailable
 from tests.adapters.notion_stage import SEEDS, NotionStage
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -175,7 +175,7 @@ def test_renamed_columns_are_found(stage: NotionStage, reports: NotionReports) -
     assert reports.set_status(page, MailoutStatus.SENT, reason="z") == ("reason",)
     assert stage.look(page)["Status"] == "Отправлено"
     stage.client.update(source, {"properties": {"Status": {"name": "Состояние"}}})
-    with pytest.raises(Refused, match=r"no column 'Статус'.*sendonce notion setup"):
+    with pytest.raises(RefusedByRule, match=r"no column 'Статус'.*sendonce notion setup"):
         reports.set_status(page, MailoutStatus.SENT)
     stage.client.update(
         source, {"properties": {"Состояние": {"name": "Статус"}, "Почему": {"name": "Причина"}}}
@@ -210,7 +210,7 @@ def test_english_tables_with_a_status_column(stage: NotionStage) -> None:
     page = stage.write({"Name": "News", "Status": "Ready"}, parent=table)
     assert "planned" in reports.set_status(page, MailoutStatus.SENDING, counts=LetterCounts(3))
     assert stage.look(page)["Status"] == "sending"
-    with pytest.raises(Refused, match="has no option 'Отправлено'"):
+    with pytest.raises(RefusedByRule, match="has no option 'Отправлено'"):
         reports.set_status(page, MailoutStatus.SENT)
     reports.put_error_row(row("en"))
     (shown,) = stage.rows(errors)
@@ -227,7 +227,7 @@ def test_an_option_that_a_select_lacks_is_made_in_the_tables_language(stage: Not
 def test_a_table_without_keys_is_refused(stage: NotionStage) -> None:
     """Without the key's column a row could come twice, so none is written."""
     errors = make_table(stage, "Keyless", {"Name": {"title": {}}})
-    with pytest.raises(Refused, match="no text column for the key"):
+    with pytest.raises(RefusedByRule, match="no text column for the key"):
         NotionReports(stage.client, SEEDS.letters, errors).put_error_row(row("k"))
 
 

@@ -13,7 +13,7 @@ from sendonce.adapters.notion.pages import read_letter
 from sendonce.adapters.notion.reports import ErrorRow, LetterCounts, NotionReports
 from sendonce.adapters.notion.setup import SetupReport, SetupWish, set_up
 from sendonce.domain.mailouts.mailouts import MailoutStatus
-from sendonce.errors import BadInput, NotFound, Refused, Unavailable
+from sendonce.errors import BadInput, NotFound, RefusedByRule, Unavailable
 from tests.adapters.notion_stage import SEEDS, NotionStage
 
 
@@ -164,5 +164,5 @@ def test_several_data_sources(stage: NotionStage, parent: str) -> None:
     stage.client.create(
         "/v1/data_sources", {"parent": {"database_id": database}, "properties": {"N": {"title": {}}}}
     )
-    with pytest.raises(Refused, match=rf"has 2 data sources.*{source}"):
+    with pytest.raises(RefusedByRule, match=rf"has 2 data sources.*{source}"):
         set_up(stage.client, wish)

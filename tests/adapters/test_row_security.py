@@ -16,7 +16,7 @@ from sqlalchemy.engine import make_url
 
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.store import SqlStore, migration_config, open_store, upgrade_schema
-from sendonce.errors import Refused
+from sendonce.errors import RefusedByRule
 from tests.conformance.stage import ACCEPTED, Stage
 from tests.conftest import migrate
 from tests.postgres import PostgresServer
@@ -109,7 +109,7 @@ def test_a_role_that_sees_no_rows_is_refused(supabase_url: str, postgres_server:
     )
     run(supabase_url, "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO other")
     theirs = make_url(supabase_url).set(username="other", password="other")
-    with pytest.raises(Refused, match=r"hides the rows of .* from the role 'other'"):
+    with pytest.raises(RefusedByRule, match=r"hides the rows of .* from the role 'other'"):
         open_store(theirs.render_as_string(hide_password=False))
     run(supabase_url, "DROP OWNED BY other")
 

@@ -18,7 +18,7 @@ import pytest
 from sendonce.adapters.wire_journal import SLOT, StateDirectory, WireLog, WorkerFile, boot_id
 from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
 from sendonce.domain.engine.workers import WorkerRecord
-from sendonce.errors import Refused as RefusedByRule
+from sendonce.errors import RefusedByRule
 from sendonce.ports.engine import Wired
 
 LEDGER = "ledger-1"

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from sendonce.errors import Refused
+from sendonce.errors import RefusedByRule
 from sendonce.flows.engine.check_account import BY_HAND, WINDOW, check_account
 from tests.conformance.backdoor import grow_old
 from tests.conformance.stage import ACCEPTED, DEFERRED, DOUBTED, Stage
@@ -21,7 +21,8 @@ def old_stage(stage: Stage) -> Stage:
 
 def test_more_than_the_ledger_knows_of_is_refused(old_stage: Stage) -> None:
     """Database and state directory went back together, or others send too: the words name both ways out."""
-    with pytest.raises(Refused, match=r"counted 11 letters.*knows of 0.*SES_ACCOUNT_SHARED=true.*db adopt"):
+    said = r"counted 11 letters.*knows of 0.*SES_ACCOUNT_SHARED=true.*db adopt"
+    with pytest.raises(RefusedByRule, match=said):
         check_account(old_stage.store, BY_HAND + 1)
     assert old_stage.store.ledger.identity().halted is None
 
@@ -33,7 +34,7 @@ def test_what_the_ledger_knows_of_is_enough(old_stage: Stage) -> None:
         old_stage.settle(job, outcome, **({"retry_after": 3600.0} if outcome == DEFERRED else {}))
     old_stage.store.canaries.launch(old_stage.worker(), "ses")
     check_account(old_stage.store, 4 + BY_HAND)
-    with pytest.raises(Refused, match="knows of 4"):
+    with pytest.raises(RefusedByRule, match="knows of 4"):
         check_account(old_stage.store, 5 + BY_HAND)
 
 

@@ -11,7 +11,7 @@ from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.jobs import JobState
 from sendonce.domain.mailouts.mailouts import MailoutStatus, NewMailout
 from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber
-from sendonce.errors import NotFound, Refused
+from sendonce.errors import NotFound, RefusedByRule
 from sendonce.flows.mailouts.start_mailout import StartOrder, StartReport, start_mailout
 from tests.conformance.backdoor import make_tenant
 from tests.conformance.stage import ACCEPTED, DEFERRED, DOUBTED, LETTER, REFUSED, Stage, address
@@ -160,12 +160,12 @@ def test_refused_while_the_earlier_one_may_still_reach_somebody(stage: Stage) ->
         (stage.mailout(), "was never sent"),
         ("01900000-0000-7000-8000-000000000000", "There is no earlier mailout"),
     ):
-        with pytest.raises((Refused, NotFound), match=error):
+        with pytest.raises((RefusedByRule, NotFound), match=error):
             start(stage, old)
-        with pytest.raises((Refused, NotFound), match=error):
+        with pytest.raises((RefusedByRule, NotFound), match=error):
             start(stage, over, old)
     stage.store.dispatches.set_paused(running, True)
-    with pytest.raises(Refused, match="is not over"):
+    with pytest.raises(RefusedByRule, match="is not over"):
         start(stage, running)
 
 
@@ -174,7 +174,7 @@ def test_nobody_is_left(stage: Stage) -> None:
     old = stage.running(1)
     stage.settle(stage.claim_one(), ACCEPTED)
     stage.store.dispatches.complete(old)
-    with pytest.raises(Refused, match="nobody to write to"):
+    with pytest.raises(RefusedByRule, match="nobody to write to"):
         start(stage, old)
 
 

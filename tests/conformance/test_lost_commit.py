@@ -10,7 +10,7 @@ import pytest
 
 from sendonce.adapters.stores.sql.store import SqlStore, open_store
 from sendonce.domain.engine.jobs import ClaimRequest, JobState, Settlement
-from sendonce.errors import Refused, StoreLost
+from sendonce.errors import RefusedByRule, StoreLost
 from tests.conformance.commit_cutter import CommitCutter
 from tests.conformance.stage import ACCEPTED, DEFERRED, Stage
 from tests.crash.world import until
@@ -105,7 +105,7 @@ def test_a_worker_does_not_end_while_its_commit_is_under_way(
         ending = pool.submit(stage.store.workers.end, worker, "buried")
         until(lambda: waits_for_a_row(stage), 10, "the end waits")
         cutter.deliver()
-        with pytest.raises(Refused, match="still owns 2 jobs"):
+        with pytest.raises(RefusedByRule, match="still owns 2 jobs"):
             ending.result(timeout=10)
     assert len(stage.store.ledger.sending_of(worker)) == 2
 

@@ -6,15 +6,15 @@ import pytest
 
 from sendonce.domain.engine.events import EventVerdict
 from sendonce.domain.engine.jobs import JobState
-from sendonce.domain.engine.outcomes import Refused as RefusedLetter
-from sendonce.errors import Refused
+from sendonce.domain.engine.outcomes import Refused
+from sendonce.errors import RefusedByRule
 from sendonce.flows.engine import retry_jobs
 from sendonce.flows.engine.retry_jobs import RetryOrder, RetryReport, retry_all, retry_named
 from tests.conformance.backdoor import audit
 from tests.conformance.stage import ACCEPTED, DEFERRED, DOUBTED, Stage
 
-NO_SET = RefusedLetter("NotFoundException", "no such configuration set")
-UNKNOWN = RefusedLetter("550", "no such user")
+NO_SET = Refused("NotFoundException", "no such configuration set")
+UNKNOWN = Refused("550", "no such user")
 ALL = (JobState.DEAD, JobState.FAILED)
 
 
@@ -89,9 +89,9 @@ def test_a_cancelled_mailout_gets_no_other_life(stage: Stage) -> None:
     assert stage.store.dispatches.cancel(mailout_id)
     before = states(stage, mailout_id)
     failed = stage.store.jobs.list(states=[JobState.FAILED], dispatch_id=mailout_id)
-    with pytest.raises(Refused, match="was cancelled"):
+    with pytest.raises(RefusedByRule, match="was cancelled"):
         retry_all(stage.store, RetryOrder(ALL, mailout_id), "operator")
-    with pytest.raises(Refused, match="was cancelled"):
+    with pytest.raises(RefusedByRule, match="was cancelled"):
         retry_named(stage.store, failed, "operator")
     assert states(stage, mailout_id) == before
 

@@ -13,7 +13,7 @@ from sendonce.domain.engine.jobs import Turn
 from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity
 from sendonce.domain.engine.senders import BY_HAND, OWN_SENDER, HoldOrder
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
-from sendonce.errors import Refused
+from sendonce.errors import RefusedByRule
 from tests.conformance.stage import LETTER, NOBODY, Stage, address
 
 NEWS = NewSender(
@@ -48,7 +48,7 @@ def test_a_sender_is_kept_as_it_was_described(stage: Stage) -> None:
 def test_two_senders_with_one_address_are_refused(stage: Stage) -> None:
     """However the address is spelled, and whatever the second one is like otherwise."""
     add(stage)
-    with pytest.raises(Refused, match=r"News@EXAMPLE\.com"):
+    with pytest.raises(RefusedByRule, match=r"News@EXAMPLE\.com"):
         add(stage, replace(NEWS, address="News@EXAMPLE.com", place="smtp.example.net"))
     assert [each.made for each in stage.store.senders.all()] == [NEWS]
 
@@ -57,7 +57,7 @@ def test_of_two_who_add_one_address_at_once_one_is_refused(shared_stage: Stage) 
     def attempt(host: str) -> bool:
         try:
             add(shared_stage, replace(NEWS, place=host))
-        except Refused:
+        except RefusedByRule:
             return False
         return True
 
@@ -177,7 +177,7 @@ def test_a_job_leaves_from_the_sender_of_its_dispatch(stage: Stage) -> None:
     dispatch_id = running(stage, added.id)
     plan = stage.store.dispatches.plan
     assert plan(dispatch_id, [NewJob(address(8), sender_id=added.id)]) == 1
-    with pytest.raises(Refused, match="open a dispatch for each sender"):
+    with pytest.raises(RefusedByRule, match="open a dispatch for each sender"):
         plan(dispatch_id, [NewJob(address(9), sender_id=NOBODY)])
 
 

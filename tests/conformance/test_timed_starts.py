@@ -14,7 +14,7 @@ from sendonce.domain.engine.checks import Check, stop
 from sendonce.domain.engine.letters import Letter, MessageSettings
 from sendonce.domain.mailouts.mailouts import MailoutStatus, NewMailout
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
-from sendonce.errors import LedgerRolledBack, Overtaken, Refused
+from sendonce.errors import LedgerRolledBack, Overtaken, RefusedByRule
 from sendonce.flows.engine.check_sender import Recipients
 from sendonce.flows.mailouts.start_due import DueStarter
 from sendonce.flows.mailouts.start_mailout import StartOrder, StartReport, start_mailout
@@ -259,11 +259,11 @@ def test_a_letters_own_time_is_honoured_until_it_is_overruled(stage: Stage) -> N
 
     assert [order().waits_until for _ in range(2)] == [later, later]
     assert order(send_at=later + timedelta(days=1)).status == "scheduled"
-    with pytest.raises(Refused, match="has passed"):
+    with pytest.raises(RefusedByRule, match="has passed"):
         order(send_at=stage.store.ledger.now() - timedelta(minutes=1))
     stage.store.mailouts.unschedule(mailout_id)
     pass_time(stage.store, 2 * 86400)
-    with pytest.raises(Refused, match=r"own time, .* has passed"):
+    with pytest.raises(RefusedByRule, match=r"own time, .* has passed"):
         order()
     assert order(at_once=True).status == "sending"
     assert stage.get(mailout_id).status == MailoutStatus.SENDING

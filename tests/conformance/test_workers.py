@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from sendonce.domain.engine.jobs import JobState
-from sendonce.errors import Refused, WorkerBuried
+from sendonce.errors import RefusedByRule, WorkerBuried
 from sendonce.flows.engine.miss_workers import RollCall
 from tests.conformance.backdoor import pass_time
 from tests.conformance.stage import ACCEPTED, NOBODY, Stage, worker_record
@@ -33,7 +33,7 @@ def test_a_worker_that_owns_jobs_does_not_end(stage: Stage) -> None:
     stage.running()
     worker = stage.worker()
     job = stage.claim_one(worker)
-    with pytest.raises(Refused, match="still owns 1 job"):
+    with pytest.raises(RefusedByRule, match="still owns 1 job"):
         stage.store.workers.end(worker, "stopped")
     stage.settle(job, ACCEPTED)
     stage.store.workers.end(worker, "stopped")
@@ -73,9 +73,9 @@ def test_nobody_is_buried_twice(stage: Stage) -> None:
     stage.running()
     worker = stage.worker()
     stage.store.ledger.bury(worker, "jane")
-    with pytest.raises(Refused, match="over already"):
+    with pytest.raises(RefusedByRule, match="over already"):
         stage.store.ledger.bury(worker, "jane")
-    with pytest.raises(Refused, match="over already"):
+    with pytest.raises(RefusedByRule, match="over already"):
         stage.store.ledger.bury(NOBODY, "jane")
 
 

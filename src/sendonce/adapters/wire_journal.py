@@ -38,8 +38,7 @@ from zlib import crc32
 
 from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
 from sendonce.domain.engine.workers import ClaimCount, WorkerRecord
-from sendonce.errors import Refused as RefusedByRule
-from sendonce.errors import Unavailable
+from sendonce.errors import RefusedByRule, Unavailable
 from sendonce.ports.engine import Wired
 
 log = logging.getLogger(__name__)

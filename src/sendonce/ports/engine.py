@@ -120,7 +120,7 @@ class Ledger(Protocol):
     def bury(self, worker_id: str, actor: str) -> int:
         """End a worker by an operator's word: sending → in_doubt for what it had claimed; how many.
 
-        The word is a death proof, no more, and is written to the audit log. Raises Refused for a worker
+        The word is a death proof, no more, and is written to the audit log. Raises RefusedByRule for a worker
         that is over.
         """
 
@@ -203,7 +203,7 @@ class Dispatches(Protocol):
     def plan(self, dispatch_id: str, jobs: Sequence[NewJob]) -> int:
         """Add scheduled jobs to it, also while it runs, and reopen one that is over; how many are new.
 
-        A recipient who has a job in this dispatch gets no second one. Raises Refused for a cancelled
+        A recipient who has a job in this dispatch gets no second one. Raises RefusedByRule for a cancelled
         dispatch, NotFound for an unknown one.
         """
 
@@ -320,7 +320,7 @@ class Workers(Protocol):
     def register(self, worker: WorkerRecord) -> None: ...
 
     def end(self, worker_id: str, how: str) -> None:
-        """The worker is over and owns nothing; its permits return. Refused while it has jobs in sending."""
+        """The worker is over; its permits return. Raises RefusedByRule while it has jobs in sending."""
 
     def open(self) -> Sequence[WorkerRecord]: ...
 
@@ -351,7 +351,7 @@ class Senders(Protocol):
     """The senders that were added beside the environment's own."""
 
     def add(self, tenant_id: TenantId, new: NewSender, actor: str) -> SenderIdentity:
-        """A new sender, in the audit log too. Raises Refused for an address that another sender has.
+        """A new sender, in the audit log too. Raises RefusedByRule for an address that another sender has.
 
         The address of a removed sender brings that one back, as it is described now: the letters that waited
         for it go on.

@@ -167,7 +167,7 @@ class LetterSource(Protocol):
     def fetch(self, page_id: str) -> FetchedLetter:
         """The letter as it stands now, its images copied.
 
-        Raises NotFound, BadInput or Refused for what the author must mend, Unavailable to try later.
+        Raises NotFound, BadInput or RefusedByRule for what the author must mend, Unavailable to try later.
         """
 
     def take_back(self, page_id: str) -> None:

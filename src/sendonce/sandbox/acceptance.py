@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sendonce.errors import Refused
+from sendonce.errors import RefusedByRule
 from sendonce.sandbox.letters import Letter, readable
 
 
@@ -105,7 +105,7 @@ def _open_alone(path: Path) -> int:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as exc:
         os.close(fd)
-        raise Refused(
+        raise RefusedByRule(
             f"Another sandbox writes {path}. Stop it, or start this one in another directory."
         ) from exc
     return fd

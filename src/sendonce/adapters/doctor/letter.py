@@ -18,7 +18,7 @@ from sendonce.domain.engine.message import CompiledLetter, compile_letter
 from sendonce.domain.engine.tokens import read_token
 from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus
 from sendonce.domain.mailouts.rendering import GMAIL_CUTS_AT
-from sendonce.errors import BadInput, BadSetting, NotFound, Refused, Unavailable
+from sendonce.errors import BadInput, BadSetting, NotFound, RefusedByRule, Unavailable
 from sendonce.ports.mailouts import LetterSource
 from sendonce.ports.store import Store
 
@@ -78,7 +78,7 @@ class LetterProbe:
         except (TimeoutError, Unavailable) as exc:
             what = f"The letter cannot be read from its page now: {str(exc) or 'no answer in time'}."
             return [warning("letter", what, "Try again: a mailout that is started waits for its page.")]
-        except (BadInput, Refused) as exc:
+        except (BadInput, RefusedByRule) as exc:
             return [stop("letter", str(exc), _MEND)]
         except NotFound as exc:
             return [stop("mailout", str(exc), "'sendonce mailout list' shows what there is.")]

@@ -14,7 +14,14 @@ from sendonce.adapters.doctor.waiting import in_own_thread
 from sendonce.adapters.wire_journal import StateDirectory
 from sendonce.domain.engine.checks import Check, listed, ok, stop, warning
 from sendonce.domain.engine.fingerprints import UNREADABLE
-from sendonce.errors import LedgerRolledBack, NotFound, Refused, SchemaMismatch, SendonceError, Unavailable
+from sendonce.errors import (
+    LedgerRolledBack,
+    NotFound,
+    RefusedByRule,
+    SchemaMismatch,
+    SendonceError,
+    Unavailable,
+)
 from sendonce.ports.store import Store
 
 _OPEN_WITHIN = 6.0
@@ -26,7 +33,7 @@ _DISK_WARNS = 2**30
 
 DATABASE_FIXES: tuple[tuple[type[SendonceError], str], ...] = (
     (SchemaMismatch, "Run 'sendonce db upgrade' with the newest sendonce, or correct DATABASE_URL."),
-    (Refused, "Set fsync = on in postgresql.conf and reload the server."),
+    (RefusedByRule, "Set fsync = on in postgresql.conf and reload the server."),
     (Unavailable, "Start the database, or correct DATABASE_URL."),
 )
 
@@ -214,7 +221,7 @@ class StateProbe:
             return []
         try:
             await in_own_thread(lambda: self._try_locks(store))
-        except (Unavailable, Refused) as exc:
+        except (Unavailable, RefusedByRule) as exc:
             fix = "Set STATE_DIR to a folder on a local disk that this user may write."
             return [stop(self.name, str(exc), fix)]
         return [ok(self.name, f"{self._shown} can be written, and its locks hold.")]
@@ -224,7 +231,7 @@ class StateProbe:
         name = f"doctor-{uuid.uuid4()}"
         try:
             state.enlist(name, name, slots=2).close(settled=True)
-        except Refused:
+        except RefusedByRule:
             state.sweep(name, set())
             raise
 

@@ -15,7 +15,7 @@ from sendonce.adapters.notion.handshake import WebhookDiary
 from sendonce.adapters.notion.setup import SetupWish, check_table
 from sendonce.domain.engine.checks import Check, ok, stop, warning
 from sendonce.domain.engine.hosts import is_loopback_url
-from sendonce.errors import BadInput, NotFound, Refused, Unavailable
+from sendonce.errors import BadInput, NotFound, RefusedByRule, Unavailable
 
 _SETUP = "Run 'sendonce notion setup': it adds what is missing and tells what it cannot add."
 _VARIABLES = {"letters": "NOTION_LETTERS_ID", "errors": "NOTION_ERRORS_ID"}
@@ -56,7 +56,7 @@ class NotionProbe:
                 client.close()
         except Unavailable as exc:
             return [warning(self.name, str(exc), "Letters wait for their pages until it answers again.")]
-        except (BadInput, Refused) as exc:
+        except (BadInput, RefusedByRule) as exc:
             return [stop("notion.token", str(exc), "The text says what to do.")]
         known = ok(
             "notion.token", f"Notion knows the token: it is that of the integration «{me.get('name')}»."
@@ -75,7 +75,7 @@ class NotionProbe:
                 f"{variable} is {wanted}: Notion has no such table, or it is not shared with the integration."
             )
             return stop(name, what, "Open its page in Notion, ••• → Connections, and add the integration.")
-        except (BadInput, Refused) as exc:
+        except (BadInput, RefusedByRule) as exc:
             return stop(name, f"{variable}: {exc}", "The text says what to do.")
         if report.problems:
             judge = warning if report.is_usable else stop

@@ -9,7 +9,7 @@ from sendonce.adapters.events.ses_events import read_notification
 from sendonce.adapters.events.sns import SnsVerifier
 from sendonce.domain.engine.queued_messages import Control, QueuedMessage, Told
 from sendonce.domain.engine.sns_messages import SnsMessage
-from sendonce.errors import NotGenuine, Refused
+from sendonce.errors import NotGenuine, RefusedByRule
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ class SnsEnvelopes:
             hint = (
                 " Is raw message delivery on? Turn it off on the subscription." if _raw(message.body) else ""
             )
-            raise Refused(f"{exc}{hint}") from exc
+            raise RefusedByRule(f"{exc}{hint}") from exc
         return self.told_by(envelope)
 
     def told_by(self, envelope: SnsMessage) -> Told:

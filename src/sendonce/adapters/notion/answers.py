@@ -7,7 +7,7 @@ from typing import Any
 
 from sendonce.adapters.notion.wire import Answer
 from sendonce.domain.engine.strict_json import strict_object
-from sendonce.errors import BadInput, NotFound, Refused, SendonceError, Unavailable
+from sendonce.errors import BadInput, NotFound, RefusedByRule, SendonceError, Unavailable
 
 
 class NotionBusy(Unavailable):
@@ -57,12 +57,12 @@ def refusal(answer: Answer, what: str) -> SendonceError:
     """The error for an answer that will not change by asking again."""
     said = _message(answer.body)
     if answer.status == 401:
-        return Refused(
+        return RefusedByRule(
             "Notion does not know NOTION_TOKEN. Copy the internal integration secret again from "
             "notion.so/my-integrations."
         )
     if answer.status == 403:
-        return Refused(
+        return RefusedByRule(
             f"Notion does not let the integration do this ({what}): {said} Give it the capabilities to read, "
             "update and insert content at notion.so/my-integrations."
         )

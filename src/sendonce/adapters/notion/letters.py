@@ -22,7 +22,7 @@ from sendonce.domain.mailouts.blocks import Block, Draft, Image, files
 from sendonce.domain.mailouts.mailouts import FetchedLetter, MailoutStatus
 from sendonce.domain.mailouts.rendering import compose
 from sendonce.domain.mailouts.rendering.hosting import Hosted
-from sendonce.errors import BadInput, Refused
+from sendonce.errors import BadInput, RefusedByRule
 from sendonce.ports.mailouts import Assets
 
 # Slow servers cost the letter their images; they do not keep the next letter from being read.
@@ -96,9 +96,9 @@ class NotionLetters:
 
     def _refuse_strays(self, page: LetterPage) -> None:
         if page.in_trash:
-            raise Refused("The page is in Notion's trash: restore it first.")
+            raise RefusedByRule("The page is in Notion's trash: restore it first.")
         if self._table_id and not page.belongs_to(self._table_id):
-            raise Refused("The page is not in the table of letters (NOTION_LETTERS_ID): move it there.")
+            raise RefusedByRule("The page is not in the table of letters (NOTION_LETTERS_ID): move it there.")
 
     def _copy_images(self, blocks: Sequence[Block]) -> tuple[dict[str, Hosted], list[str]]:
         hosted: dict[str, Hosted] = {}

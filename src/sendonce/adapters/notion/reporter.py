@@ -28,7 +28,7 @@ from sendonce.adapters.notion.words import (
 from sendonce.domain.engine.jobs import Books
 from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus, Phase
 from sendonce.domain.mailouts.progress import Progress, Standstill
-from sendonce.errors import BadInput, NotFound, Refused
+from sendonce.errors import BadInput, NotFound, RefusedByRule
 from sendonce.ports.store import Store
 
 log = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class NotionReporter:
         try:
             view = self._tell_page(mailout, view)
             self._tell_errors(mailout, rows, unsure=told.get("unsure") is True)
-        except (BadInput, NotFound, Refused) as exc:
+        except (BadInput, NotFound, RefusedByRule) as exc:
             self._resting[mailout.id] = time.monotonic() + _REST_AFTER_REFUSAL
             log.error("Notion cannot be told", extra={"fields": {"mailout": mailout.id, "error": str(exc)}})
         finally:

@@ -18,7 +18,7 @@ from sendonce.adapters.notion.tables import Table, TableCache, status_option, wi
 from sendonce.adapters.notion.values import read_text
 from sendonce.adapters.notion.words import MORE, MORE_TITLE, fill
 from sendonce.domain.mailouts.page_ids import page_id
-from sendonce.errors import NotFound, Refused
+from sendonce.errors import NotFound, RefusedByRule
 
 MOST_ERROR_ROWS = 50
 """How many rows a mailout gets in «Ошибки»; all of its errors are in the CSV."""
@@ -168,7 +168,7 @@ class NotionReports:
     def _look_up(self, table: Table, condition: dict[str, str]) -> dict[str, list[str]]:
         column = table.columns.get("key")
         if column is None:
-            raise Refused(
+            raise RefusedByRule(
                 f"The Notion table {table.title!r} has no text column for the key of an error. "
                 "Run: sendonce notion setup."
             )

@@ -16,7 +16,7 @@ from sendonce.adapters.notion.names import TableNames
 from sendonce.adapters.notion.values import plain_text, write
 from sendonce.domain.engine.letters import language_of
 from sendonce.domain.mailouts.page_ids import page_id
-from sendonce.errors import BadInput, NotFound, Refused
+from sendonce.errors import BadInput, NotFound, RefusedByRule
 
 _FRESH_SECONDS = 300.0
 T = TypeVar("T")
@@ -75,11 +75,11 @@ def data_source_ids(client: NotionClient, wanted: str) -> tuple[str, list[tuple[
 
 
 def open_table(client: NotionClient, wanted: str, names: TableNames) -> Table:
-    """The table with its columns. Raises Refused where the database has not exactly one data source."""
+    """The table with its columns. Raises RefusedByRule where the database has not exactly one data source."""
     database, sources = data_source_ids(client, wanted)
     if len(sources) != 1:
         listed = "; ".join(f"{source} ({name})" for source, name in sources) or "none"
-        raise Refused(
+        raise RefusedByRule(
             f"The Notion database {wanted!r} has {len(sources)} data sources, and one is needed. "
             f"Give the id of one of them instead: {listed}."
         )
@@ -124,7 +124,7 @@ def status_option(table: Table, names: TableNames, status: str, instead: str = "
     gets the one that is named ``instead``."""
     column, wording = table.columns.get("status"), names.statuses[status]
     if column is None:
-        raise Refused(
+        raise RefusedByRule(
             f"The Notion table {table.title!r} has no column "
             f"{names.columns['status'].wording.names[0]!r} of type Select or Status. "
             "Run: sendonce notion setup."
@@ -133,7 +133,7 @@ def status_option(table: Table, names: TableNames, status: str, instead: str = "
     if known is None and column.type == "status":
         if instead:
             return status_option(table, names, instead)
-        raise Refused(
+        raise RefusedByRule(
             f"The status column {column.name!r} in Notion has no option {wording.names[0]!r}. "
             "Add it in Notion: Edit property, Options."
         )
@@ -164,5 +164,5 @@ def with_fresh_columns(cache: TableCache, write: Callable[[Table], T]) -> T:
     """Somebody may have changed the table since we looked: look again before believing a refusal."""
     try:
         return write(cache.get())
-    except (BadInput, Refused):
+    except (BadInput, RefusedByRule):
         return write(cache.get(anew=True))

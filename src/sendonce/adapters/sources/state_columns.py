@@ -21,7 +21,7 @@ from sendonce.domain.people.told_states import (
     names_places,
     settled_kind,
 )
-from sendonce.errors import BadInput, Refused
+from sendonce.errors import BadInput, RefusedByRule
 
 # A column that tells a state has few values; those of a column that may be one are kept up to here.
 _MOST_VALUES = 1_000
@@ -72,7 +72,7 @@ class StateColumns:
                 kept.add(value)
 
     def settle(self, path: str) -> None:
-        """Decide which columns tell a state. Raises Refused where one does that cannot be read."""
+        """Decide which columns tell a state. Raises RefusedByRule where one does that cannot be read."""
         places = names_places(self.titles)
         unread: dict[int, list[str]] = {}
         for place, kind in list(self.kinds.items()):
@@ -86,12 +86,14 @@ class StateColumns:
             if found:
                 unread[place] = found
         if unread:
-            raise Refused(_question(path, {self.titles[n].strip(): values for n, values in unread.items()}))
+            raise RefusedByRule(
+                _question(path, {self.titles[n].strip(): values for n, values in unread.items()})
+            )
 
     def require_sense(self, path: str, file_name: str) -> None:
-        """Raises Refused where only the name of the file says that people left or never joined."""
+        """Raises RefusedByRule where only the name of the file says that people left or never joined."""
         if not self.kinds and self.rules.everybody is None and names_people_to_spare(file_name):
-            raise Refused(
+            raise RefusedByRule(
                 f"{path!r} is named like a list of people who left or never joined, but none of its columns "
                 "says so. Nothing was imported. If they left, give --as unsubscribed (or --as bounced). If "
                 "they never joined, leave the file out. If they may be written to, give --as active."

@@ -75,8 +75,8 @@ def read_subscribers(
     """The rows of a file whose first line names the columns; blank lines and ``sep=;`` may come before it.
 
     ``announce`` is told the titles, ``progress`` the bytes read so far. When the first chunk is asked for,
-    raises BadInput if there is no such file or no e-mail column, and Refused where it cannot be read who
-    may be written to.
+    raises BadInput if there is no such file or no e-mail column, and RefusedByRule where it cannot be read
+    who may be written to.
     """
     try:
         with _opened(Path(path)) as binary:

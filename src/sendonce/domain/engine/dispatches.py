@@ -15,7 +15,7 @@ from sendonce.domain.engine.addresses import Address
 from sendonce.domain.engine.jobs import JobState
 from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.domain.engine.tenants import TenantId
-from sendonce.errors import Refused
+from sendonce.errors import RefusedByRule
 
 RESTORED = "the database was restored or copied"
 """Why a dispatch is paused that may have been sent from another copy of the database."""
@@ -114,7 +114,7 @@ def refuse_other_senders(dispatch_id: str, sender_id: str, jobs: Sequence[NewJob
     """Dispatches take turns by their due jobs; jobs of a held sender among them would stand in the way."""
     for job in jobs:
         if job.sender_id not in (None, sender_id):
-            raise Refused(
+            raise RefusedByRule(
                 f"Dispatch {dispatch_id} has the sender {sender_id or 'of the environment'}, and a job was "
                 f"to leave from {job.sender_id}: open a dispatch for each sender."
             )

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.senders import SenderHold
 from sendonce.domain.engine.tenants import TenantId
-from sendonce.errors import BadInput, NotFound, Refused
+from sendonce.errors import BadInput, NotFound, RefusedByRule
 
 TRANSPORTS = ("ses", "smtp", "maildir")
 SECURITY = ("starttls", "tls", "plain")
@@ -130,9 +130,11 @@ def state_of(identity: SenderIdentity | None, hold: SenderHold | None) -> Sender
     return SenderState.BLOCKED if hold.until_released else SenderState.HELD
 
 
-def address_taken(address: str) -> Refused:
+def address_taken(address: str) -> RefusedByRule:
     """Two senders with one address would share its reputation and its refusals without knowing."""
-    return Refused(f"There is a sender with the address {address} already: 'sendonce sender list' shows it.")
+    return RefusedByRule(
+        f"There is a sender with the address {address} already: 'sendonce sender list' shows it."
+    )
 
 
 def find_sender(identities: Sequence[SenderIdentity], name: str) -> SenderIdentity:

@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 def add_sender(
     store: EngineStore, tenant_id: TenantId, new: NewSender, own_address: str, actor: str
 ) -> SenderIdentity:
-    """Raises BadInput for what can never work, and Refused for an address that a sender has already.
+    """Raises BadInput for what can never work, and RefusedByRule for an address that a sender has already.
 
     ``own_address`` is that of the environment's own sender, which has no row.
     """

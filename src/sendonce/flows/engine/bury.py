@@ -9,7 +9,7 @@ from sendonce.domain.engine.failpoints import failpoint
 from sendonce.domain.engine.jobs import Settlement
 from sendonce.domain.engine.outcomes import Deferred, InDoubt
 from sendonce.domain.engine.workers import WorkerRecord
-from sendonce.errors import LedgerRolledBack, Refused
+from sendonce.errors import LedgerRolledBack, RefusedByRule
 from sendonce.ports.engine import EngineStore, Graveyard, JobRef, Wired, WireLog
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ def bury_if_dead(store: EngineStore, graveyard: Graveyard, worker: WorkerRecord,
             return wire_log is not None
     except LedgerRolledBack:
         raise
-    except Refused as exc:
+    except RefusedByRule as exc:
         # The dead worker's last claim was committed after we looked: the next round sees it.
         log.warning("not buried yet", extra={"fields": {"worker": worker.name, "why": str(exc)}})
         return False

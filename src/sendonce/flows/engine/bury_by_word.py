@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from sendonce.domain.engine.workers import WorkerRecord
-from sendonce.errors import NotFound, Refused
+from sendonce.errors import NotFound, RefusedByRule
 from sendonce.flows.engine.bury import bury_if_dead
 from sendonce.ports.engine import EngineStore, Graveyard
 
@@ -17,7 +17,7 @@ def bury_by_word(
 ) -> int:
     """What the worker had claimed is settled by its journal if that can be read, else put in doubt.
 
-    How many jobs are in doubt by it. Raises NotFound for an unknown worker, and Refused for one that is
+    How many jobs are in doubt by it. Raises NotFound for an unknown worker, and RefusedByRule for one that is
     over or can be seen to live.
     """
     status = store.workers.find(worker_id)
@@ -25,9 +25,9 @@ def bury_by_word(
         raise NotFound(f"There is no worker {worker_id!r}: 'sendonce workers list' shows what there is.")
     worker = status.record
     if status.ended_at is not None:
-        raise Refused(f"Worker {worker.name} is over already: {status.end}.")
+        raise RefusedByRule(f"Worker {worker.name} is over already: {status.end}.")
     if graveyard.sees_alive(worker):
-        raise Refused(_alive(worker))
+        raise RefusedByRule(_alive(worker))
     if bury_if_dead(store, graveyard, worker, retry_after):
         return 0
     doubted = store.ledger.bury(worker.id, actor)

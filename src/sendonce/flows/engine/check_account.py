@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sendonce.errors import Refused
+from sendonce.errors import RefusedByRule
 from sendonce.ports.engine import EngineStore
 
 # The provider's window is 24 hours, by its own clock and with some delay.
@@ -29,7 +29,7 @@ def check_account(store: EngineStore, sent_last_day: int) -> None:
         return
     known = store.jobs.handed_over_since(since)
     if sent_last_day > known + BY_HAND:
-        raise Refused(
+        raise RefusedByRule(
             f"SES has counted {sent_last_day} letters of this account in the last 24 hours, and the ledger "
             f"knows of {known}. If other programs send from this account and region, set "
             "SES_ACCOUNT_SHARED=true. If not, database and state directory were taken back together, as by a "

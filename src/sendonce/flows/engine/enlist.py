@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from sendonce.domain.engine.workers import ClaimCount, WorkerRecord
-from sendonce.errors import Refused, Unavailable
+from sendonce.errors import RefusedByRule, Unavailable
 from sendonce.flows.engine.check_ledger import ClaimWitness
 from sendonce.ports.engine import EngineStore, Graveyard, Journal
 
@@ -80,7 +80,7 @@ class Enlistment:
             highest = max(journal.highest_claim, self.store.ledger.identity().claim_seq)
             self.state.keep_claim(highest, journal.count)
             settled = True
-        except (Unavailable, Refused) as exc:
+        except (Unavailable, RefusedByRule) as exc:
             log.error("the worker could not sign off", extra={"fields": {"error": str(exc)}})
         finally:
             journal.close(settled=settled)

@@ -19,7 +19,7 @@ from sendonce.domain.engine.outcomes import Accepted, Outcome
 from sendonce.domain.engine.retries import RetryPolicy
 from sendonce.domain.engine.senders import OWN_SENDER, SenderHold
 from sendonce.domain.engine.workers import SEEN_EVERY
-from sendonce.errors import Refused, Unavailable
+from sendonce.errors import RefusedByRule, Unavailable
 from sendonce.flows.engine.build import ParcelBuilder
 from sendonce.flows.engine.daemon_threads import to_daemon_thread
 from sendonce.flows.engine.duties import Duty, attend_to
@@ -165,7 +165,7 @@ class Outlet:
     def _sign_off(self, journal: OwnJournal) -> None:
         try:
             self._rates.close()
-        except (Unavailable, Refused) as exc:
+        except (Unavailable, RefusedByRule) as exc:
             log.error("the permits could not be given back", extra={"fields": {"error": str(exc)}})
         self._enlistment.sign_off(journal)
 

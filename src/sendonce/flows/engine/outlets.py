@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 
 from sendonce.domain.engine.sender_identities import SenderIdentity
 from sendonce.domain.engine.senders import HoldOrder, SenderHold, hold_seconds
-from sendonce.errors import BadInput, LedgerRolledBack, Refused, Unavailable, WorkerBuried
+from sendonce.errors import BadInput, LedgerRolledBack, RefusedByRule, Unavailable, WorkerBuried
 from sendonce.flows.engine.daemon_threads import to_daemon_thread
 from sendonce.flows.engine.outlet import Outlet
 from sendonce.ports.engine import EngineStore
@@ -105,7 +105,7 @@ class Outlets:
             error = None if served.task.cancelled() else served.task.exception()
             if isinstance(error, LedgerRolledBack | WorkerBuried):
                 raise error
-            if isinstance(error, Unavailable | Refused):
+            if isinstance(error, Unavailable | RefusedByRule):
                 log.warning("a sender could not be served", extra={"fields": _told(served.identity, error)})
             elif error is not None:
                 log.error("a sender failed", extra={"fields": _told(served.identity, error)})

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from sendonce.domain.engine.queued_messages import QueuedMessage, Told
-from sendonce.errors import Refused, Unavailable
+from sendonce.errors import RefusedByRule, Unavailable
 from sendonce.flows.engine.listen import Listener
 from sendonce.flows.engine.take_events import EventIntake
 
@@ -50,7 +50,7 @@ class EventReader(Protocol):
     def read(self, message: QueuedMessage) -> Told:
         """What a message says.
 
-        Raises Refused for what is not genuine, and Unavailable where that could not be found out.
+        Raises RefusedByRule for what is not genuine, and Unavailable where that could not be found out.
         """
 
 
@@ -142,7 +142,7 @@ class EventPuller:
         """None for a message that has to stay."""
         try:
             return self._reader.read(message)
-        except Refused as exc:
+        except RefusedByRule as exc:
             log.warning("SNS message refused", extra={"fields": {"queued": message.id, "error": str(exc)}})
             self._listener.missed()  # it may be an event all the same, until a dead-letter queue takes it
         except Unavailable as exc:

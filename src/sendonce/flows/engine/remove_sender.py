@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sendonce.errors import Refused
+from sendonce.errors import RefusedByRule
 from sendonce.ports.engine import Senders
 
 
 def remove_sender(senders: Senders, sender_id: str, actor: str) -> None:
-    """Its waiting letters stay as they are. Raises Refused where somebody else was faster."""
+    """Its waiting letters stay as they are. Raises RefusedByRule where somebody else was faster."""
     if not senders.remove(sender_id, actor):
-        raise Refused(f"The sender {sender_id} was removed already.")
+        raise RefusedByRule(f"The sender {sender_id} was removed already.")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sendonce.domain.engine.jobs import MOVES, Job, JobState, Move
-from sendonce.errors import Refused
+from sendonce.errors import RefusedByRule
 from sendonce.ports.engine import EngineStore
 
 CHUNK = 1000
@@ -46,7 +46,7 @@ class RetryReport:
 def retry_all(store: EngineStore, order: RetryOrder, actor: str) -> RetryReport:
     """Schedule them again, a chunk per transaction. What was accepted or is in doubt is never among them.
 
-    Raises Refused for a dispatch that was cancelled: that is final. Among all dispatches, it is left out.
+    Raises RefusedByRule for a dispatch that was cancelled: that is final. Among all of them, it is left out.
     """
     cancelled: dict[str, bool] = {}
     if order.dispatch_id is not None:
@@ -96,7 +96,7 @@ def _refuse_if_cancelled(store: EngineStore, dispatch_id: str) -> None:
     dispatch = store.dispatches.get(dispatch_id)
     if dispatch is not None and dispatch.cancelled:
         name = f"{dispatch.kind.capitalize()} {dispatch_id}"
-        raise Refused(f"{name} was cancelled, and that is final: nothing of it is sent again.")
+        raise RefusedByRule(f"{name} was cancelled, and that is final: nothing of it is sent again.")
 
 
 def _is_cancelled(store: EngineStore, dispatch_id: str) -> bool:

@@ -10,12 +10,12 @@ from sendonce.domain.engine.moments import read_moment
 from sendonce.domain.mailouts.letter_files import LetterFile, WrittenLetter
 from sendonce.domain.mailouts.mailouts import NewMailout
 from sendonce.domain.mailouts.rendering import compose
-from sendonce.errors import BadInput, Refused, Unsendable
+from sendonce.errors import BadInput, RefusedByRule, Unsendable
 from sendonce.flows.mailouts.preflight import advise, check_letter
 
 
 def accept_file(file: LetterFile, settings: MessageSettings, zone: ZoneInfo, now: datetime) -> WrittenLetter:
-    """Raises Unsendable for a letter that could not be built, and Refused for a time that has passed."""
+    """Raises Unsendable for a letter that could not be built, RefusedByRule for a time that has passed."""
     composed = compose(file.draft, file.hosted)
     try:
         check_letter(composed.letter, settings, "new")
@@ -35,6 +35,8 @@ def _wished_time(text: str, zone: ZoneInfo, now: datetime, warnings: list[str]) 
     except BadInput as exc:
         raise BadInput(f"The front matter's send_at: {exc}") from exc
     if written.at <= now:
-        raise Refused(f"The front matter's send_at, {text}, has passed. Write another, or leave it out.")
+        raise RefusedByRule(
+            f"The front matter's send_at, {text}, has passed. Write another, or leave it out."
+        )
     warnings += filter(None, [written.note])
     return written.at

@@ -10,7 +10,7 @@ CHUNK = 5_000
 
 
 def cancel_mailout(store: MailoutStore, mailout: Mailout) -> None:
-    """Raises Refused for a mailout that is over. If this process dies on the way, a worker goes on."""
+    """Raises RefusedByRule for a mailout that is over. If this process dies on the way, a worker goes on."""
     require_change(store, mailout, store.dispatches.cancel(mailout.id), "it cannot be cancelled")
     while store.dispatches.cancel_chunk(mailout.id, CHUNK):
         pass

@@ -8,6 +8,6 @@ from sendonce.ports.mailouts import MailoutStore
 
 
 def delete_mailout(store: MailoutStore, mailout: Mailout) -> None:
-    """Raises Refused for one that was started: it is part of the books."""
+    """Raises RefusedByRule for one that was started: it is part of the books."""
     why_not = "what was sent stays in the books. 'mailout cancel' ends it"
     require_change(store, mailout, store.mailouts.delete(mailout.id), why_not)

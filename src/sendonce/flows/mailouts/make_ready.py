@@ -8,5 +8,5 @@ from sendonce.ports.mailouts import MailoutStore
 
 
 def make_ready(store: MailoutStore, mailout: Mailout) -> None:
-    """Raises Refused for what is no draft."""
+    """Raises RefusedByRule for what is no draft."""
     require_change(store, mailout, store.mailouts.make_ready(mailout.id), "it cannot be made ready")

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from sendonce.domain.engine.letters import MessageSettings
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus, PageEvent
-from sendonce.errors import BadInput, Refused
+from sendonce.errors import BadInput, RefusedByRule
 from sendonce.flows.mailouts.start_mailout import StartOrder, page_mailout, start_mailout, start_test
 from sendonce.ports.mailouts import MailoutStore
 
@@ -66,7 +66,7 @@ def obey_page(
         order = StartOrder(mailout.id, tenant_id, event=wish.event)
         report = start_mailout(store, message_settings, order)
         return PageAnswer(report.mailout, started=True, planned=report.planned)
-    except (BadInput, Refused) as exc:
+    except (BadInput, RefusedByRule) as exc:
         return _say_why_not(store, mailout, wish.event, str(exc))
 
 

@@ -8,5 +8,5 @@ from sendonce.ports.mailouts import MailoutStore
 
 
 def pause_mailout(store: MailoutStore, mailout: Mailout) -> None:
-    """Raises Refused for a mailout that is not being sent."""
+    """Raises RefusedByRule for a mailout that is not being sent."""
     require_change(store, mailout, store.dispatches.set_paused(mailout.id, True), "it cannot be paused")

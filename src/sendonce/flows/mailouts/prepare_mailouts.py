@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from sendonce.domain.engine.letters import MessageSettings
 from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.domain.mailouts.mailouts import FetchedLetter, Mailout, MailoutStatus, Phase
-from sendonce.errors import BadInput, NotFound, Refused, Unavailable
+from sendonce.errors import BadInput, NotFound, RefusedByRule, Unavailable
 from sendonce.flows.engine.check_sender import (
     UNCHECKED,
     Recipients,
@@ -61,7 +61,7 @@ class Preparer:
                 "a page cannot be read yet", extra={"fields": {"mailout": mailout.id, "error": str(exc)}}
             )
             return False
-        except (BadInput, NotFound, Refused) as exc:
+        except (BadInput, NotFound, RefusedByRule) as exc:
             self.store.mailouts.stop_before_first(mailout.id, str(exc))
             if (own := self._of_its_page(mailout)) is not None:
                 self.store.mailouts.note(own.id, str(exc))
@@ -113,7 +113,7 @@ class Preparer:
         if page.send_at is None or page.send_at == mailout.send_at:
             return
         if self.store.ledger.now() - page.send_at > _A_LITTLE_LATE:
-            raise Refused(
+            raise RefusedByRule(
                 f"The time to send at, {page.send_at:%Y-%m-%d %H:%M} UTC, has passed: set another, or none, "
                 "then send it again."
             )
@@ -144,4 +144,6 @@ class Preparer:
 def _check_status(page: FetchedLetter) -> None:
     """A draft is not for everybody yet, and a page that says it was sent may be a copy of one that was."""
     if not page.may_be_sent:
-        raise Refused(f"The page's status is «{page.status_name}»: set it to ready, then send it again.")
+        raise RefusedByRule(
+            f"The page's status is «{page.status_name}»: set it to ready, then send it again."
+        )

@@ -7,7 +7,7 @@ from datetime import tzinfo
 
 from sendonce.domain.mailouts.letter_files import WrittenLetter
 from sendonce.domain.mailouts.mailouts import Mailout, NewMailout
-from sendonce.errors import Refused
+from sendonce.errors import RefusedByRule
 from sendonce.flows.mailouts.create_mailout import keep_letter
 from sendonce.flows.mailouts.require_change import require_change
 from sendonce.ports.mailouts import MailoutStore
@@ -16,9 +16,9 @@ from sendonce.ports.mailouts import MailoutStore
 def replace_letter(
     store: MailoutStore, mailout: Mailout, write: Callable[[], WrittenLetter], zone: tzinfo
 ) -> NewMailout:
-    """What was kept. ``write`` reads the letter. Raises Refused for a page, and for what was started."""
+    """What was kept. ``write`` reads the letter. Raises RefusedByRule for a page, and once it was started."""
     if mailout.source_id is not None:
-        raise Refused(
+        raise RefusedByRule(
             "This mailout is written on a page of Notion: mend it there. It is read when it starts."
         )
     new = keep_letter(store, mailout.tenant_id, write(), zone)

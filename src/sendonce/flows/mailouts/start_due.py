@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from sendonce.domain.engine.letters import MessageSettings
 from sendonce.domain.mailouts.mailouts import Mailout
-from sendonce.errors import BadSetting, LedgerRolledBack, Overtaken, Refused, SendonceError, Unavailable
+from sendonce.errors import BadSetting, LedgerRolledBack, Overtaken, RefusedByRule, SendonceError, Unavailable
 from sendonce.flows.engine.check_sender import UNCHECKED, SenderCheck
 from sendonce.flows.mailouts.start_mailout import StartOrder, start_mailout
 from sendonce.ports.mailouts import MailoutStore
@@ -49,7 +49,7 @@ class DueStarter:
     def _start(self, mailout: Mailout) -> None:
         assert mailout.send_at is not None
         if self.store.ledger.now() - mailout.send_at > LATEST:
-            raise Refused(
+            raise RefusedByRule(
                 f"It was to start at {mailout.send_at:%Y-%m-%d %H:%M} UTC, and no worker ran within a day of "
                 "that time. Send it again if it is still wanted."
             )

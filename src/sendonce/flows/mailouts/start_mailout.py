@@ -15,7 +15,7 @@ from sendonce.domain.engine.letters import Letter, MessageSettings
 from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus, NewMailout, PageEvent
-from sendonce.errors import BadInput, LedgerRolledBack, NotFound, Overtaken, Refused, Unsendable
+from sendonce.errors import BadInput, LedgerRolledBack, NotFound, Overtaken, RefusedByRule, Unsendable
 from sendonce.flows.engine.check_sender import (
     UNCHECKED,
     Recipients,
@@ -77,10 +77,10 @@ def start_mailout(
     order: StartOrder,
     sender_check: SenderCheck = UNCHECKED,
 ) -> StartReport:
-    """Check and start. Of many callers at once one succeeds; the others get Refused.
+    """Check and start. Of many callers at once one succeeds; the others get RefusedByRule.
 
     What starts is what was checked: Overtaken where the letter or its time was changed meanwhile.
-    Raises NotFound, Refused for a mailout that is not ready, Unsendable for one that could not be sent
+    Raises NotFound, RefusedByRule for a mailout that is not ready, Unsendable for one that could not be sent
     as it is, and SenderRefused: then it stays as it was. Whoever starts one without a ``sender_check`` leaves
     that to somebody else.
     """
@@ -99,7 +99,9 @@ def start_mailout(
     except BadInput as exc:
         raise Unsendable(str(exc)) from exc
     if planned <= 0:
-        raise Refused("Everybody on the list got one of these mailouts already: there is nobody to write to.")
+        raise RefusedByRule(
+            "Everybody on the list got one of these mailouts already: there is nobody to write to."
+        )
     waits_until = _start_time(store, mailout, order)
     _check_sender(mailout, order, sender_check, subscribers_of(store, mailout.tenant_id))
     if not order.dry_run:
@@ -191,12 +193,12 @@ def _check(store: MailoutStore, settings: MessageSettings, mailout: Mailout) -> 
 
 
 def _start_time(store: MailoutStore, mailout: Mailout, order: StartOrder) -> datetime | None:
-    """When to start, if not now. Raises Refused for a time that has passed."""
+    """When to start, if not now. Raises RefusedByRule for a time that has passed."""
     now = store.ledger.now()
     if order.send_at is not None:
         if order.send_at <= now:
             wanted = order.send_at.astimezone(UTC)
-            raise Refused(f"{wanted:%Y-%m-%d %H:%M} UTC has passed: it is {now:%Y-%m-%d %H:%M} UTC.")
+            raise RefusedByRule(f"{wanted:%Y-%m-%d %H:%M} UTC has passed: it is {now:%Y-%m-%d %H:%M} UTC.")
         return order.send_at
     # The time of a page stands on the page, which is read after the start.
     if order.at_once or mailout.send_at is None or mailout.source_id is not None:
@@ -205,23 +207,23 @@ def _start_time(store: MailoutStore, mailout: Mailout, order: StartOrder) -> dat
         return mailout.send_at
     if mailout.scheduled:
         return None
-    raise Refused(
+    raise RefusedByRule(
         f"The letter's own time, {mailout.send_at:%Y-%m-%d %H:%M} UTC, has passed. Say when to send it: "
         f"sendonce mailout send {mailout.id} --now, or --at and a time."
     )
 
 
 def _check_exceptions(store: MailoutStore, mailout: Mailout, order: StartOrder) -> int:
-    """How many people are left out. Raises Refused for a mailout that is not over, or was never sent."""
+    """How many people are left out. Raises RefusedByRule for a mailout that is not over or was never sent."""
     earlier = mailout.except_of if order.except_of is None else order.except_of
     for mailout_id in earlier:
         other = store.mailouts.get(order.tenant_id, mailout_id)
         if other is None or mailout_id == mailout.id:
             raise NotFound(f"There is no earlier mailout {mailout_id!r}, whose recipients could be left out.")
         if other.status in (MailoutStatus.DRAFT, MailoutStatus.READY):
-            raise Refused(f"Mailout {other.id} was never sent: it has no recipients to leave out.")
+            raise RefusedByRule(f"Mailout {other.id} was never sent: it has no recipients to leave out.")
         if other.status == MailoutStatus.SENDING:
-            raise Refused(
+            raise RefusedByRule(
                 f"Mailout {other.id} is not over, so nobody knows yet whom it reaches. "
                 f"Wait until it is sent, or end it: sendonce mailout cancel {other.id}"
             )
@@ -251,7 +253,7 @@ def _check_status(mailout: Mailout, order: StartOrder) -> None:
         raise _changed(mailout)
 
 
-def _not_ready(mailout: Mailout) -> Refused:
+def _not_ready(mailout: Mailout) -> RefusedByRule:
     what = {
         MailoutStatus.DRAFT: f"is still a draft: 'sendonce mailout ready {mailout.id}' makes it ready",
         MailoutStatus.SENDING: "is already sending",
@@ -260,7 +262,7 @@ def _not_ready(mailout: Mailout) -> Refused:
     }
     over = mailout.cancelled and mailout.status != MailoutStatus.SENDING
     how = "was cancelled: create it anew to send it" if over else what.get(mailout.status)
-    return Refused(f"The mailout {mailout.id} {how}.") if how else _changed(mailout)
+    return RefusedByRule(f"The mailout {mailout.id} {how}.") if how else _changed(mailout)
 
 
 def _changed(mailout: Mailout) -> Overtaken:

@@ -6,7 +6,7 @@ import logging
 
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.subscribers import Addition, NewSubscriber
-from sendonce.errors import BadInput, Refused
+from sendonce.errors import BadInput, RefusedByRule
 from sendonce.ports.people import PeopleStore
 
 log = logging.getLogger(__name__)
@@ -15,14 +15,14 @@ _LONGEST = 1_000
 
 
 def add_subscriber(store: PeopleStore, tenant_id: TenantId, person: NewSubscriber, actor: str) -> Addition:
-    """Raises Refused for whoever said no, with when and why, and what to do if they changed their mind."""
+    """Raises RefusedByRule for whoever said no: when, why, and what to do if they changed their mind."""
     for what, text in (("name", person.name), ("consent", person.consent)):
         _require_one_line(what, text or "")
     addition = store.subscribers.add(tenant_id, person, actor)
     if addition == Addition.SUPPRESSED:
-        raise Refused(_why_suppressed(store, tenant_id, person))
+        raise RefusedByRule(_why_suppressed(store, tenant_id, person))
     if addition == Addition.LEFT:
-        raise Refused(
+        raise RefusedByRule(
             f"{person.address.text} left this list. If they want to come back, write down how you know: "
             "--consent NOTE."
         )

@@ -24,7 +24,7 @@ from sendonce.domain.engine.ids import time_ordered_ids
 from sendonce.domain.engine.jobs import JobState, Move
 from sendonce.domain.engine.letters import Letter
 from sendonce.domain.engine.tenants import TenantId
-from sendonce.errors import NotFound, Refused
+from sendonce.errors import NotFound, RefusedByRule
 
 
 class MemoryDispatches:
@@ -44,7 +44,7 @@ class MemoryDispatches:
             if entry is None:
                 raise NotFound(f"There is no dispatch {dispatch_id}.")
             if entry.dispatch.cancelled:
-                raise Refused(f"Dispatch {dispatch_id} was cancelled, and that is final: plan another.")
+                raise RefusedByRule(f"Dispatch {dispatch_id} was cancelled, and that is final: plan another.")
             refuse_other_senders(dispatch_id, entry.dispatch.sender_id, jobs)
             known = {row.recipient_key for row in self._state.jobs_of(dispatch_id)}
             # The first of two jobs for one address stays.

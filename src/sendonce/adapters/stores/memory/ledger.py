@@ -30,8 +30,7 @@ from sendonce.domain.engine.jobs import (
 from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Refused
 from sendonce.domain.engine.senders import PROBE_WITHIN, SenderHold
 from sendonce.domain.engine.workers import ADOPTED, VOUCHED, LedgerIdentity, WorkerRecord, WorkerRow
-from sendonce.errors import LedgerRolledBack
-from sendonce.errors import Refused as RefusedByRule
+from sendonce.errors import LedgerRolledBack, RefusedByRule
 from sendonce.ports.engine import JobRef
 
 

@@ -10,7 +10,7 @@ from sendonce.adapters.stores.memory.state import Canary, State
 from sendonce.domain.engine.jobs import JobState
 from sendonce.domain.engine.pacing import PERMIT_GRACE, PERMIT_LEASE, fair_share
 from sendonce.domain.engine.workers import Pulse, WorkerRecord, WorkerStatus
-from sendonce.errors import Refused
+from sendonce.errors import RefusedByRule
 
 
 class MemoryWorkers:
@@ -26,7 +26,9 @@ class MemoryWorkers:
             jobs = self._state.jobs.values()
             count = sum(row.state == JobState.SENDING and row.worker_id == worker_id for row in jobs)
             if count:
-                raise Refused(f"Worker {worker_id} still owns {count} jobs: settle them before it ends.")
+                raise RefusedByRule(
+                    f"Worker {worker_id} still owns {count} jobs: settle them before it ends."
+                )
             sign_off(self._state, worker_id, how, now)
 
     def open(self) -> Sequence[WorkerRecord]:

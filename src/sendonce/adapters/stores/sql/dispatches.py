@@ -29,7 +29,7 @@ from sendonce.domain.engine.ids import time_ordered_ids
 from sendonce.domain.engine.jobs import JobState
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.suppression_keys import suppression_key
-from sendonce.errors import NotFound, Refused
+from sendonce.errors import NotFound, RefusedByRule
 
 D = dispatches.c
 J = message_jobs.c
@@ -57,7 +57,7 @@ class SqlDispatches:
             if row is None:
                 raise NotFound(f"There is no dispatch {dispatch_id}.")
             if row.cancelled:
-                raise Refused(f"Dispatch {dispatch_id} was cancelled, and that is final: plan another.")
+                raise RefusedByRule(f"Dispatch {dispatch_id} was cancelled, and that is final: plan another.")
             refuse_other_senders(dispatch_id, row.sender_id, jobs)
             added = insert_jobs(self._db, tx, row, self._planned(tx, jobs, now), now)
             if added:

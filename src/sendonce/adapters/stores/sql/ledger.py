@@ -44,11 +44,10 @@ from sendonce.domain.engine.jobs import (
     Turn,
     ended_before_adoption,
 )
-from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt
-from sendonce.domain.engine.outcomes import Refused as RefusedOutcome
+from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Refused
 from sendonce.domain.engine.senders import SenderHold
 from sendonce.domain.engine.workers import ADOPTED, VOUCHED, LedgerIdentity
-from sendonce.errors import LedgerRolledBack, Refused, Unavailable
+from sendonce.errors import LedgerRolledBack, RefusedByRule, Unavailable
 from sendonce.ports.engine import JobRef
 
 JOBS = message_jobs.c
@@ -197,7 +196,7 @@ class SqlLedger:
         match settlement.outcome:
             case Deferred():
                 return self._defer(tx, row, settlement, now)
-            case RefusedOutcome(code, reason):
+            case Refused(code, reason):
                 changes = {"code": code, "reason": reason, "settled_at": now}
                 return move(tx, row, Move.REFUSE, JobState.FAILED, changes)
             case InDoubt(reason):
@@ -343,7 +342,7 @@ class SqlLedger:
         with self._db.writing() as tx:
             now = self._db.now(tx)
             if not lock_worker(tx, worker_id):
-                raise Refused(f"Worker {worker_id} is over already.")
+                raise RefusedByRule(f"Worker {worker_id} is over already.")
             doubted = self._doubt_sending(tx, JOBS.worker_id == worker_id, word, now)
             sign_off(tx, worker_id, word, now)
             insert_audit(tx, now, actor, "bury", worker_id, {"in_doubt": doubted})

@@ -32,7 +32,7 @@ from sendonce.adapters.stores.sql.workers import SqlCanaries, SqlPermits, SqlWor
 from sendonce.domain.people.peppers import LINK_LENGTH
 from sendonce.domain.people.soft_bounces import SOFT_BOUNCE_LIMIT
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
-from sendonce.errors import Refused, SchemaMismatch, Unavailable
+from sendonce.errors import RefusedByRule, SchemaMismatch, Unavailable
 from sendonce.ports.engine import (
     Canaries,
     Dispatches,
@@ -225,7 +225,7 @@ def _check_that_rows_are_seen(database: Database) -> None:
         hidden = hidden_from_us(tx)
         role = tx.exec_driver_sql("SELECT current_user").scalar_one() if hidden else ""
     if hidden:
-        raise Refused(
+        raise RefusedByRule(
             f"Row level security hides the rows of {', '.join(hidden[:3])} from the role '{role}', so "
             "suppressions would look empty. Connect in DATABASE_URL as the role that owns the tables, the "
             "one that ran 'sendonce db upgrade'."
@@ -238,4 +238,6 @@ def _check_durability(database: Database) -> None:
         return
     with database.reading() as tx:
         if tx.exec_driver_sql("SHOW fsync").scalar_one() != "on":
-            raise Refused("PostgreSQL runs with fsync = off: turn it on; sent letters would be forgotten.")
+            raise RefusedByRule(
+                "PostgreSQL runs with fsync = off: turn it on; sent letters would be forgotten."
+            )

@@ -14,7 +14,7 @@ from sendonce.adapters.stores.sql.rows import in_state
 from sendonce.domain.engine.jobs import JobState
 from sendonce.domain.engine.pacing import PERMIT_GRACE, PERMIT_LEASE, fair_share
 from sendonce.domain.engine.workers import Pulse, WorkerRecord, WorkerStatus
-from sendonce.errors import Refused
+from sendonce.errors import RefusedByRule
 
 W = workers.c
 P = permits.c
@@ -36,7 +36,9 @@ class SqlWorkers:
             now = self._db.now(tx)
             lock_worker(tx, worker_id)
             if count := tx.execute(_sending_of(worker_id)).scalar_one():
-                raise Refused(f"Worker {worker_id} still owns {count} jobs: settle them before it ends.")
+                raise RefusedByRule(
+                    f"Worker {worker_id} still owns {count} jobs: settle them before it ends."
+                )
             sign_off(tx, worker_id, how, now)
 
     def open(self) -> Sequence[WorkerRecord]:

@@ -12,7 +12,7 @@ import typer
 from sendonce.domain.engine.checks import Check, Verdict, may_send, stop
 from sendonce.entrypoints.cli.context import ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, say
-from sendonce.errors import BadSetting, Refused
+from sendonce.errors import BadSetting, RefusedByRule
 
 _COLOURS = {Verdict.OK: "green", Verdict.WARNING: "yellow", Verdict.STOP: "bold red"}
 
@@ -28,7 +28,7 @@ def doctor(
     else:
         _print(checks)
     if not may_send(checks):
-        sys.exit(Refused.exit_code)
+        sys.exit(RefusedByRule.exit_code)
 
 
 def _examine(mailout_id: str | None) -> list[Check]:

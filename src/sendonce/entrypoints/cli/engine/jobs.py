@@ -15,7 +15,7 @@ from sendonce.domain.engine.doubts import Weighed
 from sendonce.domain.engine.jobs import Job, JobState
 from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
-from sendonce.errors import BadInput, Refused
+from sendonce.errors import BadInput, RefusedByRule
 from sendonce.flows.engine.resolve_doubts import weigh_doubts
 from sendonce.wiring.doubts import doubt_quiet
 
@@ -109,7 +109,7 @@ def resolve(
         done = resolve_by_word(store, word, getpass.getuser())
     _report(done.moved, done.asked, "resolved", json)
     if not done.moved:
-        raise Refused("Only jobs in doubt can be resolved: 'sendonce jobs in-doubt' lists them.")
+        raise RefusedByRule("Only jobs in doubt can be resolved: 'sendonce jobs in-doubt' lists them.")
 
 
 @group.command()
@@ -152,9 +152,11 @@ def _report_retry(report: RetryReport, json: bool) -> None:
         left = {"left": report.left} if report.left else {}
         print_json({"moved": report.moved, "asked": report.asked, "found": kinds, **left})
     if report.left and not report.moved:
-        raise Refused(f"Nothing was scheduled again. {_why_left(report.left)}")
+        raise RefusedByRule(f"Nothing was scheduled again. {_why_left(report.left)}")
     if not report.moved:
-        raise Refused("Nothing was scheduled again: of those chosen, only dead and failed letters could be.")
+        raise RefusedByRule(
+            "Nothing was scheduled again: of those chosen, only dead and failed letters could be."
+        )
     if not json:
         ways = ", ".join(f"{kind['count']} {kind['state']} with {kind['code']}" for kind in kinds)
         of_all = f" of {report.asked}" if report.left else ""

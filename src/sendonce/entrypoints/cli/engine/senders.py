@@ -14,7 +14,7 @@ from sendonce.domain.engine.senders import read_key
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.cli.context import opened_store, ready_settings, time_zone
 from sendonce.entrypoints.cli.output import JsonFlag, print_json, print_table, say, say_error
-from sendonce.errors import BadInput, BadSetting, Refused
+from sendonce.errors import BadInput, BadSetting, RefusedByRule
 
 if TYPE_CHECKING:
     from sendonce.flows.engine.show_senders import SenderView
@@ -196,7 +196,7 @@ def _key_named(settings: Settings, store: Store, name: str | None) -> str:
 
 def _find(settings: Settings, store: Store, name: str) -> SenderIdentity:
     if name in (own_key(settings), settings.sender):
-        raise Refused(f"{name} is this environment's own sender: change its settings instead.")
+        raise RefusedByRule(f"{name} is this environment's own sender: change its settings instead.")
     named = {view.key: view.identity for view in _views(settings, store) if view.identity is not None}
     return named.get(name) or find_sender(list(named.values()), name)
 

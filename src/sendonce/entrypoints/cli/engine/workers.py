@@ -12,7 +12,7 @@ from sendonce.domain.engine.checks import count_of
 from sendonce.domain.engine.workers import WorkerStatus
 from sendonce.entrypoints.cli.context import opened_store, ready_settings, time_zone
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
-from sendonce.errors import Refused
+from sendonce.errors import RefusedByRule
 
 group = typer.Typer(name="workers", help="Worker processes, here and elsewhere.", no_args_is_help=True)
 
@@ -49,7 +49,7 @@ def bury(
     from sendonce.wiring.stores import state_directory
 
     if not certain:
-        raise Refused(
+        raise RefusedByRule(
             "If a process of it still runs anywhere, its letters could be sent twice. When you are certain "
             "that none does, add --i-know-it-is-dead: what it had claimed is then in doubt."
         )

@@ -14,7 +14,7 @@ from sendonce.entrypoints.cli.context import find_mailout, time_zone
 from sendonce.entrypoints.cli.mailouts.progress import progress_lines, standstill_line
 from sendonce.entrypoints.cli.output import print_json, print_table, say
 from sendonce.entrypoints.views import mailout_view, progress_view
-from sendonce.errors import Refused, SendonceError, Unavailable
+from sendonce.errors import RefusedByRule, SendonceError, Unavailable
 from sendonce.flows.engine.resolve_doubts import summarise_doubts
 from sendonce.flows.mailouts.explain_progress import explain_progress
 from sendonce.wiring.doubts import doubt_quiet
@@ -96,10 +96,12 @@ def _why_not_sent(settings: Settings, store: Store, mailout_id: str) -> Sendonce
     if mailout.status == MailoutStatus.FAILED:
         return SendonceError(f"Nothing was sent of mailout {mailout_id}: {_why_nothing(store, mailout)}.")
     if mailout.status == MailoutStatus.READY:
-        return Refused(mailout.reason or "The mailout was not started.")
+        return RefusedByRule(mailout.reason or "The mailout was not started.")
     if mailout.paused:
         why = f": {mailout.reason}" if mailout.reason else ""
-        return Refused(f"Mailout {mailout_id} is paused{why}. To go on: sendonce mailout resume {mailout_id}")
+        return RefusedByRule(
+            f"Mailout {mailout_id} is paused{why}. To go on: sendonce mailout resume {mailout_id}"
+        )
     if mailout.status == MailoutStatus.SENDING:
         interrupted = Unavailable(
             f"Interrupted. To go on where it stopped: sendonce mailout send {mailout_id}"
@@ -115,12 +117,12 @@ def _why_not_sent(settings: Settings, store: Store, mailout_id: str) -> Sendonce
     return None
 
 
-def _why_held(settings: Settings, store: Store, mailout_id: str) -> Refused | None:
+def _why_held(settings: Settings, store: Store, mailout_id: str) -> RefusedByRule | None:
     mailout = find_mailout(store, mailout_id)
     still = explain_progress(store, mailout, store.jobs.books(mailout.id), keys_of(settings)).standstill
     if still is None or still.cause is not Cause.HELD:
         return None
-    return Refused(
+    return RefusedByRule(
         f"{standstill_line(still, time_zone(settings))}\n{still.fix}\n"
         f"No letter is lost: a worker goes on by itself; so does 'sendonce mailout send {mailout_id}'."
     )

@@ -29,7 +29,7 @@ from sendonce.entrypoints.cli.output import (
     short_ids,
 )
 from sendonce.entrypoints.cli.questions import YesFlag, confirm, may_ask
-from sendonce.errors import BadInput, Refused, SenderRefused
+from sendonce.errors import BadInput, RefusedByRule, SenderRefused
 
 if TYPE_CHECKING:
     from sendonce.flows.mailouts.start_mailout import StartOrder, StartReport
@@ -124,7 +124,7 @@ def _start(settings: Settings, store: Store, order: StartOrder, *, ask: bool) ->
         try:
             return start_mailout(store, lambda: message_settings(settings, store), order, check)
         except SenderRefused as exc:
-            raise Refused(f"{exc} To start it all the same, add --force.") from exc
+            raise RefusedByRule(f"{exc} To start it all the same, add --force.") from exc
 
     if ask and not order.dry_run:
         trial = run(replace(order, dry_run=True))
@@ -144,9 +144,9 @@ def _refuse_if_draft_or_cancelled(mailout: Mailout, dry_run: bool) -> None:
     """A draft has a command that helps it. A cancelled mailout is ``sent`` or ``failed``, and that would
     mislead."""
     if mailout.status == MailoutStatus.DRAFT and not dry_run:
-        raise Refused(f"Mailout {mailout.id} is still a draft. {next_step(mailout)}")
+        raise RefusedByRule(f"Mailout {mailout.id} is still a draft. {next_step(mailout)}")
     if mailout.cancelled and mailout.status != MailoutStatus.SENDING:
-        raise Refused(f"Mailout {mailout.id} is {status_words(mailout)}: create it anew to send it.")
+        raise RefusedByRule(f"Mailout {mailout.id} is {status_words(mailout)}: create it anew to send it.")
 
 
 def _print_dry_run(report: StartReport, json: bool) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from sendonce.entrypoints.cli.context import ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, say
-from sendonce.errors import Refused, Unavailable
+from sendonce.errors import RefusedByRule, Unavailable
 
 group = typer.Typer(name="notion", help="The tables and the webhook in Notion.", no_args_is_help=True)
 
@@ -54,7 +54,9 @@ def await_webhook(
 
     settings = ready_settings()
     if settings.notion_webhook_token:
-        raise Refused("NOTION_WEBHOOK_TOKEN is set: take it out and restart 'sendonce serve' to get another.")
+        raise RefusedByRule(
+            "NOTION_WEBHOOK_TOKEN is set: take it out and restart 'sendonce serve' to get another."
+        )
     window = handshake_window(settings)
     window.open(minutes * 60)
     if not json:
