@@ -1,4 +1,4 @@
-"""An entrypoint reads from a store what it shows; what changes a store is a flow's."""
+"""Entrypoints and wiring read from a store what they show and need; what changes a store is a flow's."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import get_type_hints
 
 import pytest
 
-import sendonce.entrypoints
+import sendonce
 from sendonce.ports.store import Store
 
-ENTRYPOINTS = Path(sendonce.entrypoints.__file__).parent
+PACKAGE = Path(sendonce.__file__).parent
+WITHOUT_RULES = [*(PACKAGE / "entrypoints").rglob("*.py"), *(PACKAGE / "wiring").rglob("*.py")]
 
 # A verb that is not listed here counts as one that writes.
 READING: Mapping[str, frozenset[str]] = {
@@ -50,6 +51,7 @@ READING: Mapping[str, frozenset[str]] = {
     "people": frozenset({"file_of"}),
     "permits": frozenset(),
     "sender_holds": frozenset({"all", "get"}),
+    "senders": frozenset({"all", "get", "waiting"}),
     "subscribers": frozenset({"all", "attribute_names", "count", "count_lacking", "find", "import_lanes"}),
     "suppressions": frozenset({"all", "covers", "undoable"}),
     "workers": frozenset({"claims_of", "find", "open", "statuses"}),
@@ -89,10 +91,8 @@ def _held_alone(tree: ast.AST) -> Iterator[str]:
                 yield name
 
 
-@pytest.mark.parametrize(
-    "file", sorted(ENTRYPOINTS.rglob("*.py")), ids=lambda file: str(file.relative_to(ENTRYPOINTS))
-)
-def test_no_entrypoint_changes_a_store(file: Path) -> None:
+@pytest.mark.parametrize("file", sorted(WITHOUT_RULES), ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_neither_an_entrypoint_nor_wiring_changes_a_store(file: Path) -> None:
     """Or a rule would live at one door, and the other doors would not know it."""
     assert not list(writes_in(file.read_text(encoding="utf-8")))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sendonce.domain.engine.letters import MessageSettings
 from sendonce.domain.engine.tokens import secret_fingerprint
 from sendonce.errors import BadSetting
+from sendonce.flows.people.sign_links import signing_secret
 from sendonce.settings import NOWHERE, Settings
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _OF_LETTERS_THAT_GO_NOWHERE = b"letters in a maildir go nowhere"
 def message_settings(settings: Settings, store: Store) -> MessageSettings:
     """What every letter carries. Letters that leave the machine need a postal address and a way out."""
     require_for_leaving(settings)
-    return _messages(settings, settings.unsubscribe_secret.encode() or store.keys.make_link_secret())
+    return _messages(settings, signing_secret(store.keys, settings.unsubscribe_secret.encode()))
 
 
 def sample_message_settings(settings: Settings) -> MessageSettings:

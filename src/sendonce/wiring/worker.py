@@ -8,8 +8,8 @@ import socket
 from typing import TYPE_CHECKING
 
 from sendonce.domain.engine import failpoints
-from sendonce.domain.engine.tokens import secret_fingerprint
 from sendonce.errors import BadSetting
+from sendonce.flows.people.sign_links import note_signing
 from sendonce.settings import Settings
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def make_worker(
 
     arm_failpoint(settings)
     letters = message_settings(settings, store)
-    store.keys.note_used(secret_fingerprint(letters.unsubscribe_secret))
+    note_signing(store.keys, letters.unsubscribe_secret)
     own_name = name or settings.worker_name or f"{socket.gethostname()}-{os.getpid()}"
     state = state_directory(settings, store)
     clock = TimeKeeper(store.ledger, witness_of(settings), doubt_quiet(settings), clocks)
