@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import dispatches, message_jobs
+from sendonce.adapters.stores.sql.arrays import text_array
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
 from sendonce.adapters.stores.sql.rows import in_state, insert_audit, insert_outbox, new_id
@@ -253,6 +254,6 @@ def insert_jobs(
         common = (dispatch.tenant_id, dispatch.id, database.moment(due))
         return tx.exec_driver_sql(statement, [(*job, *common) for job in jobs]).rowcount
     names = ("ids", "recipients", "keys", "suppression_keys", "fields", "states", "reasons", "owns")
-    columns = dict(zip(names, map(list, zip(*jobs, strict=True)), strict=True))
+    columns = dict(zip(names, map(text_array, zip(*jobs, strict=True)), strict=True))
     values = {**columns, "tenant": dispatch.tenant_id, "dispatch": dispatch.id, "due": due}
     return tx.exec_driver_sql(statement, values).rowcount

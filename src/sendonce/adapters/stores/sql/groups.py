@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy.engine import Connection
 
+from sendonce.adapters.stores.sql.arrays import plain_array, text_array
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.domain.engine.claim_counts import refuse_if_halted, was_committed
 from sendonce.domain.engine.fingerprints import refuse_another_database
@@ -229,9 +230,12 @@ class PostgresGroups:
         return [InTurn(*row) for row in self._execute(tx, "in_turn", values).fetchall()]
 
     def settle(self, tx: Connection, accepted: Sequence[AcceptedLetter], now: datetime) -> set[JobRef]:
-        jobs, attempts, message_ids = map(list, zip(*accepted, strict=True))
-        values = {"now": now, "jobs": jobs, "attempts": attempts, "message_ids": message_ids}
-        return {(row[0], row[1]) for row in self._execute(tx, "settle_accepted", values).fetchall()}
+        jobs, attempts, message_ids = zip(*accepted, strict=True)
+        refs = {"jobs": plain_array(jobs), "attempts": plain_array(attempts)}
+        values = {"now": now, "message_ids": text_array(message_ids), **refs}
+        if self._execute(tx, "settle_accepted", values).rowcount == len(accepted):
+            return set(zip(jobs, attempts, strict=True))
+        return set(self._execute(tx, "accepted_among", refs).fetchall())
 
     def claim(
         self, tx: Connection, claim: ClaimRequest, dispatch: InTurn, limit: int, now: datetime

@@ -9,4 +9,3 @@ UPDATE message_jobs j SET
     settled_at = coalesce(j.settled_at, %(now)s), code = NULL, reason = NULL
 FROM unnest(%(jobs)s::uuid[], %(attempts)s::int[], %(message_ids)s::text[]) AS o (id, attempt, message_id)
 WHERE j.id = o.id AND j.attempt = o.attempt AND j.state IN ('sending', 'in_doubt', 'sent')
-RETURNING j.id::text, j.attempt
