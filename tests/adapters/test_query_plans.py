@@ -7,9 +7,11 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 
+from sendonce.adapters.stores.sql import places
 from sendonce.adapters.stores.sql.store import SqlStore, open_store
 from sendonce.domain.engine.dispatches import NewDispatch
 from sendonce.domain.engine.doubts import Doubt
@@ -105,10 +107,37 @@ def test_postgres_finds_a_due_job_by_its_index(postgres_url: str) -> None:
             statement = store.database.statement("open_claim").replace("{fingerprint}", columns)
             statement = statement.replace("{limit}", "50")
             values = {"worker": NOBODY, "token": "t", "claims": 0, "anyway": False, "sender": ""}
-            values |= {"sender_id": ""}
-            explained = store.database.driver(tx).execute(
-                f"EXPLAIN {statement}", {**values, "known_start": None}
-            )
+            values |= {"sender_id": "", "known_start": None, **places.Places().last("")}
+            explained = store.database.driver(tx).execute(f"EXPLAIN {statement}", values)
             plan = [row[0] for row in explained if "message_jobs" in row[0]]
     assert plan
     assert all("message_jobs_scheduled" in step for step in plan), plan
+
+
+def test_claims_beside_an_old_snapshot_look_at_each_job_a_few_times(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While pg_dump runs, no claimed job leaves the index: a claim begins where the last one ended."""
+    monkeypatch.setattr(places, "GOOD_FOR", timedelta(hours=1))
+    url = sa.make_url(postgres_url).set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(url) as dump:
+        dump.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        dump.execute("SELECT 1 FROM message_jobs").fetchone()
+        with closing(open_store(postgres_url)) as store:
+            stage = Stage(store)
+            stage.running(1000)
+            worker = stage.worker()
+            claimed = [len(stage.claim(worker, limit=20).claimed) for _ in range(50)]
+        dump.rollback()
+        by_index, by_scan = dump.execute(_ENTRIES_READ).fetchone() or (None, None)
+    assert claimed == [20] * 50
+    # From the first job on it would be 25,000 for the claims alone.
+    assert by_index is not None
+    assert by_index < 5000
+    assert by_scan == 0
+
+
+_ENTRIES_READ = """
+    SELECT i.idx_tup_read, t.seq_tup_read FROM pg_stat_user_indexes i JOIN pg_stat_user_tables t USING (relid)
+    WHERE i.indexrelname = 'message_jobs_scheduled'
+"""

@@ -12,6 +12,7 @@ from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.jobs import ClaimedJob, ClaimRequest, JobState, Settlement
 from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber
 from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
+from tests.conformance.backdoor import put_off
 from tests.conformance.stage import ACCEPTED, DEFERRED, NOBODY, Stage, address
 
 
@@ -21,6 +22,16 @@ def test_a_claim_takes_up_to_its_limit(stage: Stage) -> None:
     groups = [stage.claim(limit=2).claimed for _ in range(4)]
     assert [len(group) for group in groups] == [2, 2, 1, 0]
     assert len({job.id for group in groups for job in group}) == 5
+
+
+def test_a_job_that_comes_due_before_the_last_claimed_one_is_found(stage: Stage) -> None:
+    """A store may begin where the last claim ended, but it must not pass by what came in before."""
+    mailout_id = stage.running(3)
+    stage.claim(limit=2)
+    left = stage.store.jobs.next_due(mailout_id)
+    assert left is not None
+    put_off(stage.store, left.id, timedelta(hours=-1))
+    assert [job.id for job in stage.claim(limit=2).claimed] == [left.id]
 
 
 def test_a_claim_is_written_down(stage: Stage) -> None:

@@ -25,6 +25,7 @@ from sqlalchemy.engine import Connection
 
 from sendonce.adapters.stores.sql.arrays import plain_array, text_array
 from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.places import Place, Places, as_values
 from sendonce.domain.engine.claim_counts import refuse_if_halted, was_committed
 from sendonce.domain.engine.fingerprints import refuse_another_database
 from sendonce.domain.engine.jobs import ClaimedJob, ClaimRequest, JobState
@@ -192,6 +193,7 @@ class PostgresGroups:
 
     def __init__(self, database: Database) -> None:
         self._db = database
+        self._places = Places()
 
     def open(self, tx: Connection, claim: ClaimRequest | None, *, count_anyway: bool) -> Opening:
         if claim is None:
@@ -206,11 +208,12 @@ class PostgresGroups:
             "sender": claim.sender,
             "sender_id": claim.sender_id,
             "known_start": known.started,
+            **self._places.last(claim.sender_id),
         }
         statement = self._db.statement("open_claim").replace("{fingerprint}", server.columns(tx))
         statement = statement.replace("{limit}", str(_enough(claim.limit)))
         rows = self._db.driver(tx).execute(statement, values).fetchall()
-        _, _, _, moment, halted, adoptions, held, counted, sleepers, _, _, recorded, *seen = rows[0]
+        _, _, _, moment, halted, adoptions, held, counted, sleepers, _, _, _, recorded, *seen = rows[0]
         now = moment.astimezone(UTC)
         refuse_if_halted(halted)
         refuse_another_database(recorded, server.read(seen, known))
@@ -240,21 +243,45 @@ class PostgresGroups:
     def claim(
         self, tx: Connection, claim: ClaimRequest, dispatch: InTurn, limit: int, now: datetime
     ) -> ClaimedGroup:
-        values = {
-            "now": now,
-            "dispatch": dispatch.id,
-            "worker": claim.worker_id,
-            "token": claim.token,
-        }
+        place = self._places.of(dispatch.id, now)
+        group = self._claim_after(tx, claim, dispatch, limit, now, place)
+        found = len(group.jobs) + group.skipped
+        if place is None or found == limit:
+            return group
+        rest = self._claim_after(tx, claim, dispatch, limit - found, now, None)
+        jobs = sorted([*group.jobs, *rest.jobs], key=_first)
+        return ClaimedGroup(jobs, group.skipped + rest.skipped, max(group.seq, rest.seq))
+
+    def _claim_after(
+        self,
+        tx: Connection,
+        claim: ClaimRequest,
+        dispatch: InTurn,
+        limit: int,
+        now: datetime,
+        place: Place | None,
+    ) -> ClaimedGroup:
+        values = {"now": now, "dispatch": dispatch.id, "worker": claim.worker_id, "token": claim.token}
         statement = self._db.statement("claim").replace("{limit}", str(int(limit)))
-        rows = sorted(self._db.driver(tx).execute(statement, values).fetchall(), key=_first)
+        statement = statement.replace("{after}", _AFTER if place else "")
+        rows = self._db.driver(tx).execute(statement, {**values, **as_values(place)}).fetchall()
+        if not rows:
+            return ClaimedGroup([], 0, 0)
+        rows.sort(key=_first)
+        *_, seq, last_due, last_priority, last_id = rows[0]
+        reached = Place(last_due, last_priority, last_id)
+        self._places.remember(claim.sender_id, dispatch.id, reached, now, after=place)
+        # One document in place of many: the parser's start costs more than its work.
+        every_fields = json.loads(f"[{','.join([row[7] for row in rows])}]")
         own, _, usual = dispatch
         jobs = [
             ClaimedJob(job_id, own, letter or usual, attempt, tries, recipient, fields, now, thread)
-            for job_id, state, _, letter, thread, attempt, tries, recipient, fields in rows
+            for (job_id, state, letter, thread, attempt, tries, recipient, *_), fields in zip(
+                rows, every_fields, strict=True
+            )
             if state == JobState.SENDING
         ]
-        return ClaimedGroup(jobs, len(rows) - len(jobs), rows[0][2] if jobs else 0)
+        return ClaimedGroup(jobs, len(rows) - len(jobs), seq if jobs else 0)
 
     def charge(self, tx: Connection, dispatch: InTurn, *, tenant: bool) -> None:
         self._execute(tx, "charge", {"dispatch": dispatch.id})
@@ -272,6 +299,10 @@ class PostgresGroups:
 
     def _execute(self, tx: Connection, statement: str, values: dict[str, Any] | None = None) -> Any:
         return self._db.driver(tx).execute(self._db.statement(statement), values)
+
+
+_AFTER = """AND (j.due_at, j.priority, j.id)
+        > (%(after_due)s::timestamptz, %(after_priority)s::smallint, %(after_id)s::uuid)"""
 
 
 def _uncounted(opening: Opening, claim: ClaimRequest, row: Sequence[Any] | None, adoptions: int) -> Opening:

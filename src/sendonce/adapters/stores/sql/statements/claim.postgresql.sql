@@ -1,8 +1,9 @@
 -- Claim due jobs of one dispatch; suppressed ones are skipped in the same breath. {limit} is a number in the
 -- text, and the picked are found again by arrays: a plan that is kept knows then that they are few. As a
 -- parameter and a join it reads the whole table from some size on.
+-- Where a claim begins after a place (places.py), what comes before it is left out.
 WITH picked AS MATERIALIZED (
-    SELECT j.id, EXISTS (
+    SELECT j.id, j.due_at, j.priority, EXISTS (
         SELECT 1 FROM suppressions s WHERE s.key = j.suppression_key AND s.tenant_id IN (j.tenant_id, '*')
     ) AS suppressed
     FROM message_jobs j
@@ -11,12 +12,15 @@ WITH picked AS MATERIALIZED (
         SELECT 1 FROM dispatches d
         WHERE d.id = %(dispatch)s AND d.phase = 'running'
           AND NOT d.paused AND NOT d.cancelled)
+      {after}
     ORDER BY j.due_at, j.priority, j.id
     LIMIT {limit}
     FOR UPDATE OF j SKIP LOCKED
 ), number AS MATERIALIZED (
     -- A sequence and not a row: no claim waits for another worker's commit.
-    SELECT nextval('claim_seq') AS seq WHERE EXISTS (SELECT 1 FROM picked)
+    SELECT nextval('claim_seq') AS seq, last.* FROM (
+        SELECT due_at::text AS last_due, priority AS last_priority, id::text AS last_id
+        FROM picked ORDER BY due_at DESC, priority DESC, id DESC LIMIT 1) AS last
 ), skipped AS (
     UPDATE message_jobs SET
         state = 'skipped', reason = 'suppressed', settled_at = %(now)s, code = NULL, message_id = NULL,
@@ -31,5 +35,6 @@ WITH picked AS MATERIALIZED (
     WHERE id = ANY (ARRAY(SELECT id FROM picked WHERE NOT suppressed))
     RETURNING id, state, letter_id, thread, attempt, tries, recipient, fields
 )
-SELECT id::text, state, (SELECT seq FROM number), letter_id::text, thread, attempt, tries, recipient, fields
-FROM (TABLE skipped UNION ALL TABLE taken) AS claimed
+SELECT id::text, state, letter_id::text, thread, attempt, tries, recipient, fields::text,
+    seq, last_due, last_priority, last_id
+FROM (TABLE skipped UNION ALL TABLE taken) AS claimed, number

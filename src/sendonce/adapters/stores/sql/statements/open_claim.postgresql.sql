@@ -3,7 +3,8 @@
 -- the whole ledger is halted, and whether the sender is held: always at least one row. Where nothing is due, or the
 -- sender is held, nothing is counted, so a worker that waits writes nothing; "anyway" counts all the same. For
 -- set_config and the lock see open_settle. The fingerprint is compared here, for a pooler hides that the server has
--- become another one. {limit} is a number in the text: see claim.
+-- become another one. {limit} is a number in the text: see claim. The place is where the last claim ended: mostly
+-- something is due after it, and then no more is looked at.
 WITH sleepers AS MATERIALIZED (
     SELECT EXISTS (
         SELECT 1 FROM dispatches s
@@ -21,6 +22,13 @@ WITH sleepers AS MATERIALIZED (
     WHERE id = %(worker)s AND claims = %(claims)s AND ended_at IS NULL
       AND (SELECT halted FROM ledger) IS NULL
       AND (%(anyway)s OR ((SELECT due FROM sleepers) OR EXISTS (
+        SELECT 1 FROM awake a CROSS JOIN LATERAL (
+            SELECT 1 FROM message_jobs j
+            WHERE j.dispatch_id = a.id AND j.state = 'scheduled' AND j.due_at <= statement_timestamp()
+              AND (j.due_at, j.priority, j.id)
+                > (%(after_due)s::timestamptz, %(after_priority)s::smallint, %(after_id)s::uuid)
+            ORDER BY j.due_at, j.priority, j.id LIMIT 1) due
+        WHERE a.id = %(last)s::uuid) OR EXISTS (
         -- In the order of the index: a plan that is kept must not look for the first of them in the table.
         SELECT 1 FROM awake a CROSS JOIN LATERAL (
             SELECT 1 FROM message_jobs j
@@ -33,7 +41,8 @@ WITH sleepers AS MATERIALIZED (
 SELECT a.id::text, a.tenant_id, a.letter_id::text, clock_timestamp(), l.halted, l.adoptions,
     EXISTS (SELECT 1 FROM sender_holds h WHERE h.key = %(sender)s), (SELECT claims FROM counted),
     (SELECT due FROM sleepers),
-    set_config('synchronous_commit', 'on', true), pg_advisory_xact_lock_shared(7337065265),
+    set_config('synchronous_commit', 'on', true),
+    set_config('plan_cache_mode', 'force_generic_plan', true), pg_advisory_xact_lock_shared(7337065265),
     l.fingerprint, {fingerprint}
 FROM ledger l LEFT JOIN awake a ON true
 ORDER BY a.tenant_served, a.tenant_id, a.served, a.id
