@@ -15,12 +15,12 @@ from sendonce.adapters.stores.sql import places
 from sendonce.adapters.stores.sql.store import SqlStore, open_store
 from sendonce.domain.engine.dispatches import NewDispatch
 from sendonce.domain.engine.doubts import Doubt
-from sendonce.domain.engine.jobs import ClaimRequest
+from sendonce.domain.engine.jobs import ClaimRequest, JobState
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from tests.conformance.stage import NOBODY, Stage, worker_record
 
 # They hold the jobs of one state, and those are few: two groups, some doubts, the rest of a mailout.
-OF_A_STATE = ("message_jobs_scheduled", "message_jobs_sending", "message_jobs_in_doubt")
+OF_A_STATE = ("message_jobs_scheduled", "message_jobs_sending", "message_jobs_in_doubt", "message_jobs_dead")
 
 
 def running(store: SqlStore) -> str:
@@ -38,6 +38,8 @@ def claim_twice(store: SqlStore) -> None:
 ASKED_OFTEN: dict[str, Callable[[SqlStore], object]] = {
     "what one worker has": lambda store: store.ledger.sending_of("w"),
     "the oldest claim": lambda store: store.ledger.oldest_claim(),
+    "doubts that a person looks at": lambda store: store.jobs.list(states=[JobState.IN_DOUBT]),
+    "jobs given up": lambda store: store.jobs.list(states=[JobState.DEAD]),
     "doubts": lambda store: store.ledger.doubts(100, transport="ses"),
     "when the next is due": lambda store: store.jobs.oldest_due(),
     "letters due far ahead": lambda store: store.dispatches.call_back_chunk("m", timedelta(days=1), 100),

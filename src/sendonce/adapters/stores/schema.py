@@ -346,6 +346,12 @@ message_jobs = Table(
         sqlite_where=text("state = 'in_doubt'"),
         postgresql_where=text("state = 'in_doubt'"),
     ),
+    Index(
+        "message_jobs_dead",
+        "id",
+        sqlite_where=text("state = 'dead'"),
+        postgresql_where=text("state = 'dead'"),
+    ),
     # Accepted letters that the provider has told nothing of yet: the neighbours that keep a doubt parked.
     Index(
         "message_jobs_unheard",

@@ -200,6 +200,7 @@ def _hang_jobs_on_dispatches() -> None:
     op.drop_index("message_jobs_scheduled", table_name="message_jobs")
     order = ["dispatch_id", "due_at", "priority", "id"]
     _index("message_jobs_scheduled", "message_jobs", order, "state = 'scheduled'")
+    _index("message_jobs_dead", "message_jobs", ["id"], "state = 'dead'")
 
 
 def _rename_in_outbox() -> None:
