@@ -146,3 +146,19 @@ def test_a_mailout_leaves_from_the_sender_that_it_was_made_for(desk: Desk) -> No
         assert shown["status"] == "sent", shown
         unknown = desk.run("mailout", "create", str(letter), "--sender=nobody@example.com", code=1)
         assert "no sender nobody@example.com" in unknown.stderr
+
+
+@pytest.mark.parametrize("failpoint", ["claimed:2", "wire-before:9", "reply-after:9"])
+def test_a_killed_worker_leaves_no_doubt_that_its_journals_can_settle(desk: Desk, failpoint: str) -> None:
+    """Each sender at work has a journal of its own, and the next worker buries them all."""
+    with smtp_host() as one, smtp_host() as two:
+        first = dispatch(desk, add(desk, GOOD, one, "SENDER_GOOD"))
+        second = dispatch(desk, add(desk, BAD, two, "SENDER_BAD"))
+        desk.run("worker", "--until-idle", code=-9, FAILPOINT=failpoint, CONCURRENCY="1")
+        desk.run("worker", "--until-idle")
+        for dispatch_id, host in ((first, one), (second, two)):
+            with closing(open_store(desk.environment["DATABASE_URL"])) as store:
+                found = store.jobs.books(dispatch_id)
+            assert found.sent + found.in_doubt == LETTERS
+            assert found.in_doubt <= 1, "one letter of the other sender may be on the wire"
+            assert len({to for to, _ in host.letters}) == len(host.letters) >= found.sent

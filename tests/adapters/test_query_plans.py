@@ -11,13 +11,15 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
+from sendonce.adapters.stores.schema import dispatches
 from sendonce.adapters.stores.sql import places
 from sendonce.adapters.stores.sql.store import SqlStore, open_store
-from sendonce.domain.engine.dispatches import NewDispatch
+from sendonce.domain.engine.dispatches import NewDispatch, NewJob
 from sendonce.domain.engine.doubts import Doubt
 from sendonce.domain.engine.jobs import ClaimRequest, JobState
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
-from tests.conformance.stage import NOBODY, Stage, worker_record
+from tests.conformance.stage import NOBODY, Stage, address, worker_record
+from tests.conftest import OpenStore
 
 # They hold the jobs of one state, and those are few: two groups, some doubts, the rest of a mailout.
 OF_A_STATE = ("message_jobs_scheduled", "message_jobs_sending", "message_jobs_in_doubt", "message_jobs_dead")
@@ -76,6 +78,45 @@ def test_only_the_jobs_of_a_state_are_looked_at(question: str, sqlite_url: str) 
                 through_a_state = [step for step in looks if any(index in step for index in OF_A_STATE)]
                 assert through_a_state, explained
                 assert not [s for s in looks if s.startswith("SCAN") and s not in through_a_state], explained
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_claim_reads_no_dispatch_of_another_sender(kind: str, open_any_store: OpenStore) -> None:
+    """Nor does the look for senders that have letters read more than the first of each."""
+    with open_any_store(kind) as store:
+        assert isinstance(store, SqlStore)
+        engine = store.database.engine
+        with store.database.writing() as tx:
+            tx.execute(dispatches.insert(), [_due_dispatch(n) for n in range(2000)])
+            tx.exec_driver_sql("ANALYZE")
+        with overheard(engine) as statements:
+            store.senders.waiting()
+        statement, values = statements[-1]
+        with engine.connect() as connection:
+            explain = "EXPLAIN QUERY PLAN" if kind == "sqlite" else "EXPLAIN"
+            plan = [str(row) for row in connection.exec_driver_sql(f"{explain} {statement}", values)]
+        looks = [step for step in plan if "dispatches" in step]
+        assert looks
+        assert all("dispatches_of_senders" in step for step in looks), "\n".join(plan)
+        stage = Stage(store)
+        claimed = running_job(store)
+        assert [job.dispatch_id for job in stage.claim(limit=2).claimed] == [claimed]
+
+
+def _due_dispatch(number: int) -> dict[str, Any]:
+    moment = datetime(2026, 11, 15, tzinfo=UTC)
+    dispatch_id = f"01900000-0000-7000-8000-{number:012}"
+    own = {"id": dispatch_id, "tenant_id": DEFAULT_TENANT, "kind": "test", "owner_id": "owner"}
+    due = {"phase": "running", "awake": True, "due_from": moment, "sender_id": NOBODY}
+    return {**own, **due, "created_at": moment, "updated_at": moment}
+
+
+def running_job(store: SqlStore) -> str:
+    """A dispatch of the environment's own sender with one job."""
+    dispatch = store.dispatches.open(DEFAULT_TENANT, NewDispatch("test", "owner"))
+    store.dispatches.plan(dispatch.id, [NewJob(address(1))])
+    assert store.dispatches.run(dispatch.id)
+    return dispatch.id
 
 
 def test_the_surroundings_of_a_doubt_are_found_without_a_walk_through_history(sqlite_url: str) -> None:
