@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -124,6 +125,23 @@ def test_with_the_secret_in_a_header_a_body_may_be_long(service: HttpStage) -> N
     body = _padded(200_000, mailout_id=service.ready_mailout(), dry_run=True)
     for headers in (BEARER, {"X-Mailout-Token": SECRET}):
         assert service.ask("POST", "/send-mailout", body, headers).status == 200
+
+
+def test_a_long_body_is_parsed_beside_the_loop(service: HttpStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing else waits for it, not even where it was sent by somebody who has the secret."""
+    parsed: list[int] = []
+    real = mailouts.read_object
+
+    def read_object(body: bytes) -> dict[str, Any]:
+        with pytest.raises(RuntimeError, match="no running event loop"):
+            asyncio.get_running_loop()
+        parsed.append(len(body))
+        return real(body)
+
+    monkeypatch.setattr(mailouts, "read_object", read_object)
+    body = _padded(200_000, mailout_id=service.ready_mailout(), dry_run=True)
+    assert service.ask("POST", "/send-mailout", body, BEARER).status == 200
+    assert parsed == [len(body)]
 
 
 def test_a_peer_that_failed_too_often_is_not_parsed_for(

@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.x509.oid import NameOID
 
 from sendonce.adapters.events import sns
+from sendonce.adapters.events.sns_envelopes import SnsEnvelopes
 from sendonce.domain.engine.event_route import Coverage
 from sendonce.domain.engine.jobs import ClaimedJob, JobState
 from sendonce.domain.people.subscribers import SubscriberStatus
@@ -421,6 +422,23 @@ def test_nothing_is_parsed_that_does_not_name_a_topic_of_ours(
     assert parsed == []
     assert service.ask("POST", "/ses-events", {"TopicArn": TOPIC}).status == 400
     assert parsed == ["The SNS message"]
+
+
+def test_a_long_message_is_read_beside_the_loop(service: HttpStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its signature and its two layers of JSON: nothing else waits for them."""
+    steps: list[str] = []
+    for kind, step in ((sns.SnsVerifier, "verify_now"), (SnsEnvelopes, "told_by")):
+        real = getattr(kind, step)
+
+        def do(*args: Any, real: Any = real, step: str = step) -> Any:
+            with pytest.raises(RuntimeError, match="no running event loop"):
+                asyncio.get_running_loop()
+            steps.append(step)
+            return real(*args)
+
+        monkeypatch.setattr(kind, step, do)
+    assert _post(service, _signed(_event("Open", padding="x" * 200_000))).status == 200
+    assert steps == ["verify_now", "told_by"]
 
 
 def test_a_flood_of_forged_messages_waits_and_genuine_ones_get_through(
