@@ -12,6 +12,7 @@ from sendonce.adapters.doctor.configuration import Configuration, SettingsProbe
 from sendonce.adapters.doctor.holds import SenderHoldProbe
 from sendonce.adapters.doctor.keys import KeysProbe
 from sendonce.adapters.doctor.letter import LetterProbe
+from sendonce.adapters.doctor.letters_gone import LettersGoneProbe
 from sendonce.adapters.doctor.machine import (
     ClockProbe,
     DatabaseProbe,
@@ -83,6 +84,7 @@ def _probes(settings: Settings, door: StoreDoor, mailout_id: str | None) -> Sequ
         except BadInput as exc:
             probes.append(_Foregone("transport", str(exc)))
     probes += [SenderHoldProbe(door, str(sender_key(settings))), _AddedSenders(settings, door)]
+    probes += [LettersGoneProbe(door)]
     probes += notion_probes(settings)
     probes += [UnreadableEventsProbe(door)]
     probes += [KeysProbe(door, lambda store: fingerprints_of_known_secrets(settings, store))]

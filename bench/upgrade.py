@@ -1,0 +1,128 @@
+"""How long `db upgrade` takes with a million jobs of the second schema, and how long others wait for it.
+
+    python -m bench.upgrade URL [JOBS]
+
+URL names an empty PostgreSQL database or an SQLite file that is not there yet. First the upgrade is killed
+in the middle, then it is done: what a killed one leaves is part of the figure.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import threading
+import time
+from contextlib import suppress
+
+import sqlalchemy as sa
+from alembic import command
+
+from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.store import SqlStore, migration_config, schema_version, upgrade_schema
+from sendonce.errors import Unavailable
+
+AT = "'2026-01-01 00:00:00.000000'"
+LETTER = "01900000-0000-7000-8000-000000000001"
+MAILOUT = "01900000-0000-7000-8000-000000000002"
+NUMBERS = {
+    "sqlite": "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {jobs}) ",
+    "postgresql": "WITH n(i) AS (SELECT generate_series(1, {jobs})) ",
+}
+JOB_ID = {
+    "sqlite": "printf('01900000-0000-7000-9000-%012d', i)",
+    "postgresql": "('01900000-0000-7000-9000-' || lpad(i::text, 12, '0'))::uuid",
+}
+ROWS = (
+    f"INSERT INTO tenants (id, name, created_at) VALUES ('default', 'default', {AT})",
+    "INSERT INTO letters (id, tenant_id, subject, preheader, html, text, created_at) "
+    f"VALUES ('{LETTER}', 'default', 'Hi', '', '<p>Hi</p>', 'Hi', {AT})",
+    "INSERT INTO mailouts (id, tenant_id, letter_id, name, source, warnings, status, phase, started_at, "
+    f"created_at, updated_at) VALUES ('{MAILOUT}', 'default', '{LETTER}', 'news', 'file', '[]', 'sending', "
+    f"'running', {AT}, {AT}, {AT})",
+)
+
+
+def fill(url: str, jobs: int) -> None:
+    """A database of the second schema: half of the jobs are sent, half wait."""
+    database = Database(url)
+    with database.migrating() as tx:
+        config = migration_config()
+        config.attributes["connection"] = tx
+        command.upgrade(config, "0002")
+        for statement in ROWS:
+            tx.exec_driver_sql(statement)
+        ledger = "INSERT INTO ledger (one, ledger_id, pepper, created_at) VALUES (1, :id, :pepper, :at)"
+        tx.execute(sa.text(ledger), {"id": LETTER, "pepper": bytes(32), "at": AT.strip("'")})
+        numbers = NUMBERS[database.dialect].format(jobs=jobs)
+        tx.exec_driver_sql(
+            "INSERT INTO message_jobs (id, tenant_id, mailout_id, recipient, recipient_key, suppression_key, "
+            f"fields, state, due_at) {numbers}SELECT {JOB_ID[database.dialect]}, 'default', '{MAILOUT}', "
+            "'user' || i || '@example.com', 'user' || i || '@example.com', 'key' || i, '{}', "
+            f"CASE WHEN i % 2 = 0 THEN 'sent' ELSE 'scheduled' END, {AT} FROM n"
+        )
+    database.close()
+
+
+def upgrade(url: str) -> None:
+    database = Database(url)
+    upgrade_schema(database)
+    database.close()
+
+
+class Neighbour(threading.Thread):
+    """Somebody who writes to the jobs now and then; how long it had to wait at most."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(daemon=True)
+        self._database = Database(url)
+        self.over = threading.Event()
+        self.longest = 0.0
+
+    def run(self) -> None:
+        while not self.over.is_set():
+            began = time.monotonic()
+            with suppress(Unavailable), self._database.writing() as tx:
+                tx.exec_driver_sql(f"UPDATE message_jobs SET tries = tries WHERE id = '{LETTER}'")
+            self.longest = max(self.longest, time.monotonic() - began)
+            time.sleep(0.01)
+        self._database.close()
+
+
+def timed_upgrade(url: str) -> tuple[float, float]:
+    neighbour = Neighbour(url)
+    neighbour.start()
+    began = time.monotonic()
+    upgrade(url)
+    seconds = time.monotonic() - began
+    neighbour.over.set()
+    neighbour.join()
+    return seconds, neighbour.longest
+
+
+def killed_upgrade(url: str, after: float) -> str | None:
+    """The schema that a process leaves which is killed so many seconds after it began."""
+    process = multiprocessing.get_context("spawn").Process(target=upgrade, args=(url,))
+    process.start()
+    process.join(after)
+    process.kill()
+    process.join()
+    database = Database(url)
+    try:
+        return schema_version(database)
+    finally:
+        database.close()
+
+
+def main(url: str, jobs: int = 1_000_000) -> None:
+    fill(url, jobs)
+    for after in (1.5, 2.0, 2.5):
+        print(f"killed after {after} s: schema {killed_upgrade(url, after)}")
+    seconds, longest = timed_upgrade(url)
+    database = Database(url)
+    books = SqlStore(database).jobs.books(MAILOUT)
+    print(f"{books.planned} of {jobs} jobs came over in {seconds:.1f} s; a writer waited {longest:.1f} s")
+    database.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], *map(int, sys.argv[2:]))
