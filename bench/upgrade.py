@@ -1,22 +1,25 @@
 """How long `db upgrade` takes with a million jobs of the second schema, and how long others wait for it.
 
-    python -m bench.upgrade URL [JOBS]
+    python -m bench.upgrade [JOBS]
 
-URL names an empty PostgreSQL database or an SQLite file that is not there yet. First the upgrade is killed
-in the middle, then it is done: what a killed one leaves is part of the figure.
+On SQLite and on PostgreSQL. First the upgrade is killed in the middle, then it is done: the next one finishes
+what a killed one began.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import sys
+import tempfile
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import sqlalchemy as sa
 from alembic import command
 
+from bench.engine import postgres
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.store import SqlStore, migration_config, schema_version, upgrade_schema
 from sendonce.errors import Unavailable
@@ -58,7 +61,7 @@ def fill(url: str, jobs: int) -> None:
             "INSERT INTO message_jobs (id, tenant_id, mailout_id, recipient, recipient_key, suppression_key, "
             f"fields, state, due_at) {numbers}SELECT {JOB_ID[database.dialect]}, 'default', '{MAILOUT}', "
             "'user' || i || '@example.com', 'user' || i || '@example.com', 'key' || i, '{}', "
-            f"CASE WHEN i % 2 = 0 THEN 'sent' ELSE 'scheduled' END, {AT} FROM n"
+            f"CASE WHEN i > {jobs} / 2 THEN 'sent' ELSE 'scheduled' END, {AT} FROM n"
         )
     database.close()
 
@@ -113,16 +116,23 @@ def killed_upgrade(url: str, after: float) -> str | None:
         database.close()
 
 
-def main(url: str, jobs: int = 1_000_000) -> None:
+def main(jobs: int = 1_000_000) -> None:
+    with tempfile.TemporaryDirectory() as name, postgres(Path(name)) as server:
+        measure("SQLite", f"sqlite:///{name}/sendonce.db", jobs)
+        url = server.new_database("sendonce")
+        measure("PostgreSQL", url.replace("postgresql://", "postgresql+psycopg://", 1), jobs)
+
+
+def measure(name: str, url: str, jobs: int) -> None:
     fill(url, jobs)
     for after in (1.5, 2.0, 2.5):
-        print(f"killed after {after} s: schema {killed_upgrade(url, after)}")
+        print(f"{name}: killed after {after} s, the schema is {killed_upgrade(url, after)}")
     seconds, longest = timed_upgrade(url)
     database = Database(url)
     books = SqlStore(database).jobs.books(MAILOUT)
-    print(f"{books.planned} of {jobs} jobs came over in {seconds:.1f} s; a writer waited {longest:.1f} s")
+    print(f"{name}: {books.planned} jobs came over in {seconds:.1f} s; a writer waited {longest:.1f} s")
     database.close()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:]))
+    main(*map(int, sys.argv[1:]))

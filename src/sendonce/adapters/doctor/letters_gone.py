@@ -1,4 +1,4 @@
-"""Whether jobs wait for a letter that is gone. They are neither failed nor lost, but nothing of them leaves."""
+"""Whether jobs wait for a letter that is gone. They are neither failed nor lost, but none of them leaves."""
 
 from __future__ import annotations
 

@@ -35,8 +35,11 @@ from sendonce.errors import NotFound, RefusedByRule
 D = dispatches.c
 J = message_jobs.c
 _FIELDS = tuple(f.name for f in fields(Dispatch) if f.name not in ("phase", "result"))
-RUNNING = D.phase == sa.literal_column("'running'")
-CLAIMABLE = sa.and_(RUNNING, ~D.paused, ~D.cancelled)
+# In the words of the indexes: SQLite does not see that "paused = 0" is "NOT paused".
+RUNNING = sa.text("dispatches.phase = 'running'")
+CLAIMABLE = sa.text("dispatches.phase = 'running' AND NOT dispatches.paused AND NOT dispatches.cancelled")
+AWAKE, ASLEEP = sa.text("dispatches.awake"), sa.text("NOT dispatches.awake")
+_MAY_BE_OVER = sa.text("(dispatches.due_from IS NULL OR dispatches.cancelled)")
 
 
 class SqlDispatches:
@@ -102,7 +105,7 @@ class SqlDispatches:
     # -- pausing, cancelling, finishing --------------------------------------------------------
 
     def to_finish(self, *, thorough: bool = False) -> Sequence[Dispatch]:
-        may_be_over = sa.or_(D.due_from.is_(None), D.cancelled)
+        may_be_over: sa.ColumnElement[bool] | sa.TextClause = _MAY_BE_OVER
         if thorough:
             may_be_over = sa.or_(D.cancelled, ~_has_job(JobState.SCHEDULED, JobState.SENDING))
         query = sa.select(dispatches).where(RUNNING, may_be_over).order_by(D.id)

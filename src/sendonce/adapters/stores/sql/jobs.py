@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from sendonce.adapters.stores.schema import canaries, delivery_events, dispatches, message_jobs, suppressions
 from sendonce.adapters.stores.sql.database import Database
-from sendonce.adapters.stores.sql.dispatches import CLAIMABLE
+from sendonce.adapters.stores.sql.dispatches import ASLEEP, AWAKE, CLAIMABLE
 from sendonce.adapters.stores.sql.rows import as_job, in_state
 from sendonce.domain.engine.ids import prefix_range
 from sendonce.domain.engine.jobs import Books, Job, JobState
@@ -139,10 +139,9 @@ class SqlJobs:
             due = first.correlate(dispatches).scalar_subquery()
             # Of those that sleep only the one that comes due first.
             whose = sa.true() if sender_id is None else dispatches.c.sender_id == sender_id
-            awake = sa.select(due).where(CLAIMABLE, dispatches.c.awake == sa.true(), whose)
-            asleep = sa.select(due).where(
-                CLAIMABLE, ~dispatches.c.awake, dispatches.c.due_from.is_not(None), whose
-            )
+            awake = sa.select(due).select_from(dispatches).where(AWAKE, whose)
+            asleep = sa.select(due).select_from(dispatches).where(CLAIMABLE, ASLEEP, whose)
+            asleep = asleep.where(dispatches.c.due_from.is_not(None))
             asleep = asleep.order_by(dispatches.c.due_from).limit(1)
             times = [*tx.execute(awake).scalars(), *tx.execute(asleep).scalars()]
             return min((time for time in times if time is not None), default=None)
