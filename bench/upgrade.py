@@ -2,13 +2,11 @@
 
     python -m bench.upgrade [JOBS]
 
-On SQLite and on PostgreSQL. First the upgrade is killed in the middle, then it is done: the next one finishes
-what a killed one began.
+On SQLite and on PostgreSQL, while somebody else writes to the jobs every few milliseconds.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import sys
 import tempfile
 import threading
@@ -21,7 +19,7 @@ from alembic import command
 
 from bench.engine import postgres
 from sendonce.adapters.stores.sql.database import Database
-from sendonce.adapters.stores.sql.store import SqlStore, migration_config, schema_version, upgrade_schema
+from sendonce.adapters.stores.sql.store import SqlStore, migration_config, upgrade_schema
 from sendonce.errors import Unavailable
 
 AT = "'2026-01-01 00:00:00.000000'"
@@ -102,20 +100,6 @@ def timed_upgrade(url: str) -> tuple[float, float]:
     return seconds, neighbour.longest
 
 
-def killed_upgrade(url: str, after: float) -> str | None:
-    """The schema that a process leaves which is killed so many seconds after it began."""
-    process = multiprocessing.get_context("spawn").Process(target=upgrade, args=(url,))
-    process.start()
-    process.join(after)
-    process.kill()
-    process.join()
-    database = Database(url)
-    try:
-        return schema_version(database)
-    finally:
-        database.close()
-
-
 def main(jobs: int = 1_000_000) -> None:
     with tempfile.TemporaryDirectory() as name, postgres(Path(name)) as server:
         measure("SQLite", f"sqlite:///{name}/sendonce.db", jobs)
@@ -125,8 +109,6 @@ def main(jobs: int = 1_000_000) -> None:
 
 def measure(name: str, url: str, jobs: int) -> None:
     fill(url, jobs)
-    for after in (1.5, 2.0, 2.5):
-        print(f"{name}: killed after {after} s, the schema is {killed_upgrade(url, after)}")
     seconds, longest = timed_upgrade(url)
     database = Database(url)
     books = SqlStore(database).jobs.books(MAILOUT)

@@ -85,10 +85,10 @@ def test_nor_in_a_turn(filled: SqlStore) -> None:
     now = filled.ledger.now()
     if filled.database.is_sqlite:
         moment = filled.database.moment(now)
-        in_turn, wake, lull = (51,), (moment,), (NOBODY, moment)
-        assert walks(filled, filled.database.statement("open_claim"), ("", moment)) == []
+        in_turn, wake, lull = (51, ""), (moment,), (NOBODY, moment)
+        assert walks(filled, filled.database.statement("open_claim"), ("", moment, "")) == []
     else:
-        in_turn, wake, lull = {"limit": 51}, {"now": now}, {"dispatch": NOBODY, "now": now}  # type: ignore[assignment]
+        in_turn, wake, lull = {"limit": 51, "sender_id": ""}, {"now": now}, {"dispatch": NOBODY, "now": now}  # type: ignore[assignment]
     for name, values in (("in_turn", in_turn), ("wake", wake), ("lull", lull)):
         assert walks(filled, filled.database.statement(name), values) == []
     assert len(filled.ledger.turn([], ClaimRequest(NOBODY, "token", 5)).claimed) == 5
