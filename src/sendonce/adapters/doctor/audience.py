@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 
 from sendonce.adapters.doctor.machine import StoreDoor
 from sendonce.adapters.doctor.waiting import in_own_thread
-from sendonce.adapters.doctor.word_lists import DISPOSABLE, ROLES
+from sendonce.adapters.doctor.word_lists import DISPOSABLE
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.checks import Check, count_of, listed, ok, stop, warning
 from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.people.mailboxes import ROLES
 from sendonce.domain.people.subscribers import DEFAULT_TENANT, Subscriber, SubscriberStatus
 from sendonce.domain.people.suppression_keys import suppression_fold, suppression_key
 from sendonce.domain.people.suppressions import EVERYBODY

@@ -7,8 +7,9 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 
 from sendonce.adapters.doctor.dns_records import Records
-from sendonce.adapters.doctor.word_lists import FREE_MAIL, USUAL_SELECTORS
+from sendonce.adapters.doctor.word_lists import USUAL_SELECTORS
 from sendonce.domain.engine.checks import Check, count_of, listed, ok, stop, warning
+from sendonce.domain.people.mailboxes import FREE_MAIL
 from sendonce.errors import Unavailable
 
 _SPF_ALL = re.compile(r"(?:^|\s)([+?~-]?)all(?:\s|$)", re.IGNORECASE)

@@ -6,7 +6,7 @@ The snapshot comes with the package ``publicsuffixlist``; nothing is fetched. Wi
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -21,15 +21,18 @@ class PublicSuffixes:
     def __init__(self, list_of_suffixes: PublicSuffixList, builders: frozenset[str]) -> None:
         self._list = list_of_suffixes
         self._builders = builders
+        # Pages name the same few domains again and again.
+        self.registrable = lru_cache(maxsize=65_536)(self._registrable)
+        self.is_listed = lru_cache(maxsize=65_536)(self._is_listed)
 
-    def registrable(self, host: str) -> str | None:
+    def _registrable(self, host: str) -> str | None:
         """The suffix and one label more; None where the host is a suffix itself."""
         return self._list.privatesuffix(host)
 
     def suffix(self, host: str) -> str | None:
         return self._list.publicsuffix(host)
 
-    def is_listed(self, host: str) -> bool:
+    def _is_listed(self, host: str) -> bool:
         """Whether its top-level domain exists: the list names them all."""
         return self._list.publicsuffix(host, accept_unknown=False) is not None
 

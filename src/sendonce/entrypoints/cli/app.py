@@ -22,7 +22,7 @@ from sendonce.entrypoints.cli.engine import (
 from sendonce.entrypoints.cli.mailouts import letters, mailouts, notion, reports
 from sendonce.entrypoints.cli.output import say_error
 from sendonce.entrypoints.cli.people import people, subscribers, suppressions
-from sendonce.entrypoints.cli.prospecting import companies
+from sendonce.entrypoints.cli.prospecting import companies, contacts
 from sendonce.errors import SendonceError
 
 _NO_EDGE = 1000
@@ -59,6 +59,7 @@ for group in (
     database.group,
     notion.group,
     companies.group,
+    contacts.group,
 ):
     app.add_typer(group, cls=WholeHelp)
 for command in (

@@ -1,0 +1,1 @@
+"""Contacts that a page of the web shows, read without running it."""

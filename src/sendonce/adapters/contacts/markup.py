@@ -1,0 +1,233 @@
+"""A page's markup made ready: what a reader sees as text, scripts and styles apart, hostile shapes made flat.
+
+Parsers of HTML take quadratic time for elements that are nested without end, for endless attributes, and for
+formatting that is never closed. The standard demands it of them, so such pages are cut to size before.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import accumulate
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from sendonce.domain.prospecting.written_addresses import may_have_words_for_signs
+
+MAX_PAGE = 2 << 20
+# Below so many tags no shape is expensive.
+_FEW_TAGS = 2000
+# Blink nests no deeper than this, either.
+_MAX_DEPTH = 512
+_MAX_FORMATTING = 64
+_LONG_RUN = 4000
+BETWEEN = "\x1e"
+# An @ that touches the end of an element, or a word beside it that may go on beyond one.
+_JOINT_BEFORE = re.compile(r"(?:[\w.+-]\x1e+[\w.+-]*|\x1e)\Z", re.ASCII)
+_JOINT_BEHIND = re.compile(r"\x1e|[\w.-]{1,250}\x1e+[\w.-]", re.ASCII)
+_MAX_JOINTS = 1000
+
+_RAW = re.compile(r"<s(cript|tyle)\b([^<>]*)>?")
+_RAW_IN_CAPITALS = re.compile(r"</?(?:script|style)\b", re.IGNORECASE)
+_FORMATTING = "b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u"
+# Void elements and those that the next one of their kind ends.
+_FLAT = "area|base|br|col|dd|dt|hr|img|input|li|link|meta|option|p|param|source|td|th|tr|tbody|thead|wbr|a"
+_NESTING = re.compile(rf"<(/?)(?!(?:{_FLAT}|{_FORMATTING})\b)[a-zA-Z]", re.IGNORECASE)
+_FORMATS = re.compile(rf"<(/?)(?:{_FORMATTING})\b", re.IGNORECASE)
+_ALL_BUT_LINKS = re.compile(r"</?(?!(?:a|area|meta)\b)[a-zA-Z!][^<>]*>", re.IGNORECASE)
+_STEP = {"": 1, "/": -1}
+# A tag ends here, whichever quote it is in.
+_END_OF_ANY_TAG = "\"'>"
+_BETWEEN_ATTRIBUTES = re.compile(r"[\s/\"']")
+_CUT_EACH = 800
+
+_BLOCKS = (
+    "address|article|aside|blockquote|br|button|dd|details|div|dl|dt|fieldset|figure|footer|form|h[1-6]|header|hr|"
+    "label|li|main|nav|ol|option|p|pre|section|select|summary|table|tbody|td|textarea|th|title|tr|ul|a"
+)
+_BLOCK = re.compile(rf"<(?=/?(?:{_BLOCKS}|{_BLOCKS.upper()})[\s>/])")
+
+_HIDDEN_NODES = '[style*="display"],[style*="visibility"],[style*="font-size"],[hidden]'
+_HIDES = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])", re.IGNORECASE)
+_REVERSES = re.compile(r"bidi-override", re.IGNORECASE)
+_SIMPLE = re.compile(r"\s*((?:[a-z0-9]+)?[.#][\w-]+)\s*\Z", re.IGNORECASE)
+_GENERATED = re.compile(r"\s*((?:[a-z0-9]+)?[.#][\w-]+)::?(before|after)\s*\Z", re.IGNORECASE)
+_CONTENT = re.compile(r"""content\s*:\s*(?:"([^"]{1,80})"|'([^']{1,80})')""", re.IGNORECASE)
+_CSS_ESCAPE = re.compile(r"\\0*([0-9a-fA-F]{2,4})\s?")
+_TELLING_STYLES = ("display", "visibility", "bidi-override", "content")
+_DRAWN_SIGNS = 'img[alt="@"],i[class*="fa-at"],i[class*="icon-at"],span[class*="icon-at"]'
+_INLINE_TAGS = "b bdo big code del em font i ins label mark nobr s small span strike strong sub sup u"
+_INLINE = frozenset(_INLINE_TAGS.split())
+_MAX_NODES = 500
+_MAX_STYLED = 200
+_MAX_STYLES = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    attributes: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    tree: LexborHTMLParser
+    html: str
+    scripts: list[Script]
+
+    styles: str
+    ascii: bytes
+
+    def select(self, query: str, *marks: bytes) -> list[LexborNode]:
+        """Nodes that the query names, at most a few hundred.
+
+        A page without any of the ``marks`` has none, and that is far quicker to see.
+        """
+        return self.tree.css(query)[:_MAX_NODES] if any(mark in self.ascii for mark in marks) else []
+
+    def text(self) -> tuple[str, bool]:
+        """What a reader sees, and whether words may stand for signs in it.
+
+        Elements that stand apart are apart, by ``BETWEEN`` or a line's end; what is one word on the screen is
+        one here.
+        """
+        text = _text_of(self.tree, BETWEEN)
+        words = may_have_words_for_signs(text)
+        if not words and not _has_joints(text):
+            return text, False
+        # Tags stand inside of what may be an address: which of them part words matters. This is rare.
+        tree = LexborHTMLParser(_BLOCK.sub("\n<", self.html))
+        _show_as_seen(Page(tree, self.html, [], self.styles, self.ascii))
+        return _text_of(tree, ""), True
+
+
+def _has_joints(text: str) -> bool:
+    at = -1
+    for _ in range(_MAX_JOINTS):
+        at = text.find("@", at + 1)
+        if at < 0:
+            return "＠" in text or "﹫" in text
+        if _JOINT_BEFORE.search(text[max(0, at - 70) : at]) or _JOINT_BEHIND.match(text, at + 1):
+            return True
+    return True
+
+
+def _text_of(tree: LexborHTMLParser, separator: str) -> str:
+    return tree.body.text(separator=separator) if tree.body is not None else ""
+
+
+def read_page(html: str) -> Page:
+    html = html[:MAX_PAGE].replace("\x00", "")
+    html, scripts, styles = _apart(html)
+    html = _tamed(html)
+    page = Page(LexborHTMLParser(html), html, scripts, styles, html.encode("ascii", "ignore"))
+    _show_as_seen(page)
+    return page
+
+
+def _apart(html: str) -> tuple[str, list[Script], str]:
+    """The markup without its scripts and styles, and these."""
+    if "<S" in html or "</S" in html:
+        html = _RAW_IN_CAPITALS.sub(lambda tag: tag[0].lower(), html)
+    kept: list[str] = []
+    scripts: list[Script] = []
+    styles: list[str] = []
+    rest = 0
+    while opened := _RAW.search(html, rest):
+        kept.append(html[rest : opened.start()])
+        closing = html.find(f"</s{opened[1]}", opened.end())
+        body = html[opened.end() : closing if closing >= 0 else None]
+        if opened[1] == "cript":
+            scripts.append(Script(opened[2], body))
+        else:
+            styles.append(body)
+        if closing < 0:
+            break
+        rest = closing + len("</script>") - (opened[1] == "tyle")
+    else:
+        kept.append(html[rest:])
+    return "".join(kept), scripts, "\n".join(styles)
+
+
+def _tamed(html: str) -> str:
+    if any(html.find(">", start, start + _LONG_RUN) < 0 for start in range(0, len(html), _LONG_RUN)):
+        html = ">".join(_cut(run) if len(run) > _LONG_RUN else run for run in html.split(">"))
+    if html.count("<") > _FEW_TAGS and (
+        _deepest(_NESTING, html) > _MAX_DEPTH or _deepest(_FORMATS, html) > _MAX_FORMATTING
+    ):
+        return _ALL_BUT_LINKS.sub("\n", html)
+    return html
+
+
+def _cut(run: str) -> str:
+    """End whatever tag this is every so often: no tag has hundreds of attributes."""
+    pieces: list[str] = []
+    start = 0
+    while found := _BETWEEN_ATTRIBUTES.search(run, start + _CUT_EACH):
+        pieces.append(run[start : found.end()])
+        start = found.end()
+    return _END_OF_ANY_TAG.join([*pieces, run[start:]])
+
+
+def _deepest(tags: re.Pattern[str], html: str) -> int:
+    return max(accumulate(map(_STEP.__getitem__, tags.findall(html))), default=0)
+
+
+def _show_as_seen(page: Page) -> None:
+    """Take out what no reader sees, turn what is written backwards, put in what styles and icons write."""
+    for node in page.select(_HIDDEN_NODES, b"display", b"visibility", b"font-size", b"hidden"):
+        if "hidden" in node.attributes or _HIDES.search(node.attributes.get("style") or ""):
+            _remove_hidden(node)
+    for node in page.select('[style*="bidi-override"],bdo[dir="rtl" i]', b"bidi-override", b"<bdo", b"<BDO"):
+        _turn(node)
+    for node in page.select(_DRAWN_SIGNS, b'alt="@"', b"alt='@'", b"fa-at", b"icon-at"):
+        node.replace_with("@")
+    if page.tree.body is not None and any(word in page.styles for word in _TELLING_STYLES):
+        _apply_styles(page.tree.body, page.styles)
+
+
+def _remove_hidden(node: LexborNode) -> None:
+    """Links in hidden blocks stay: scripts open menus and pop-ups. A link that is hidden itself is a trap."""
+    if node.tag == "a" or node.tag in _INLINE or not node.css_first("a[href]"):
+        node.decompose()
+        return
+    for child in node.css("*"):
+        if child.tag != "a" and not child.css_first("a[href]"):
+            child.decompose(recursive=True)
+
+
+def _turn(node: LexborNode) -> None:
+    node.replace_with(node.text(separator="")[::-1])
+
+
+def _apply_styles(body: LexborNode, styles: str) -> None:
+    for rule in styles[:_MAX_STYLES].split("}"):
+        selectors, _, rules = rule.rpartition("{")
+        hides, reverses = _HIDES.search(rules), _REVERSES.search(rules)
+        content = _CONTENT.search(rules)
+        if not (hides or reverses or content):
+            continue
+        for selector in selectors.rpartition("{")[2][-1000:].split(","):
+            if content and (made := _GENERATED.match(selector)):
+                _generate(body, made[1], made[2].lower(), content[1] or content[2])
+            elif (hides or reverses) and (simple := _SIMPLE.match(selector)):
+                _restyle(body, simple[1], hidden=bool(hides))
+
+
+def _generate(body: LexborNode, selector: str, place: str, content: str) -> None:
+    """``.at::before { content: "@" }``"""
+    text = _CSS_ESCAPE.sub(lambda code: chr(int(code[1], 16)), content)
+    if "@" not in text and "." not in text:
+        return
+    for node in body.css(selector)[:_MAX_STYLED]:
+        inside = node.text(separator="")
+        node.replace_with(text + inside if place == "before" else inside + text)
+
+
+def _restyle(body: LexborNode, selector: str, *, hidden: bool) -> None:
+    """By class, only pieces of a line: blocks that a style hides are opened by scripts."""
+    for node in body.css(selector)[:_MAX_STYLED]:
+        if not hidden:
+            _turn(node)
+        elif node.tag in _INLINE:
+            node.decompose()

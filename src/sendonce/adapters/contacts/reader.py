@@ -1,0 +1,351 @@
+"""All contacts of one page, from every place where people put them. No network call."""
+
+from __future__ import annotations
+
+import codecs
+import html
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+from selectolax.lexbor import LexborNode
+
+from sendonce.adapters.contacts.charset import decode_page
+from sendonce.adapters.contacts.markup import MAX_PAGE, Page, read_page
+from sendonce.adapters.contacts.phones import (
+    Number,
+    country_of,
+    messenger_phone,
+    phone_in_field,
+    phone_in_link,
+    phones_in_text,
+)
+from sendonce.adapters.contacts.scripts import Text, decoded_base64, rot13_is_used, script_texts
+from sendonce.adapters.contacts.structured import json_ld, microdata
+from sendonce.adapters.web.public_suffixes import PublicSuffixes
+from sendonce.adapters.web.site_reader import SiteReader
+from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.prospecting.contacts import (
+    Contacts,
+    Email,
+    Phone,
+    Source,
+    email_contact,
+    phone_contact,
+    ranked_emails,
+    ranked_phones,
+)
+from sendonce.domain.prospecting.not_contacts import is_nobodys, names_makers_of_the_site
+from sendonce.domain.prospecting.tax_numbers import is_inn, is_ogrn, tax_numbers
+from sendonce.domain.prospecting.written_addresses import find_addresses
+from sendonce.errors import BadInput
+
+_LINKS = '[href*=":"]'
+_CLOUDFLARE = '[data-cfemail],[href*="/cdn-cgi/l/email-protection#"]'
+_HOLDERS = "a,span,div,p,button,i,b,li,td"
+_MAX_HOLDERS = 10_000
+_MAX_LINKS = 5000
+_MAX_SIGNS = 2000
+_QUOTE = re.compile(r"[\"'][^\"'<>]*\Z")
+_NAME = re.compile(r"\s([a-zA-Z_:][\w:.-]*)\s*=\s*\Z")
+_SCRIPTED = re.compile(r"on[a-z]+\Z", re.IGNORECASE)
+_TELLING = re.compile(r"data-[\w-]+\Z|title\Z|aria-label\Z|alt\Z", re.IGNORECASE)
+_PARTS = re.compile(
+    rb"data-(?:[\w-]*(?:domain|host|server|site|mail|enc|addr|contact|second|after|part)[\w-]*|d)\s*="
+)
+_USER_NAMES = (
+    "user",
+    "name",
+    "login",
+    "local",
+    "account",
+    "mailbox",
+    "u",
+    "first",
+    "before",
+    "part1",
+    "email-user",
+    "id",
+)
+_DOMAIN_NAMES = (
+    "domain",
+    "host",
+    "server",
+    "site",
+    "d",
+    "second",
+    "after",
+    "part2",
+    "email-domain",
+    "mail-domain",
+)
+_TOP_NAMES = ("tld", "zone", "ext", "top", "part3")
+_METAS_OF_MAKERS = re.compile(r"author|creator|generator|developer|designer|twitter|copyright", re.IGNORECASE)
+_SEPARATED = re.compile(
+    r"\s*([A-Za-z0-9._-]{1,64})\s*[|#;,:*]{1,2}\s*([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)\s*\Z"
+)
+
+
+class ContactReader:
+    def __init__(self, sites: SiteReader, suffixes: PublicSuffixes) -> None:
+        self._sites = sites
+        self._suffixes = suffixes
+
+    def read(self, data: bytes, url: str, charset: str | None = None) -> Contacts:
+        """``url`` tells which addresses are the company's own, and the country of its phones."""
+        page = read_page(decode_page(data[: 2 * MAX_PAGE], charset))
+        return _Reading(page, self._sites.read(url).domain, self._suffixes).contacts()
+
+
+class _Reading:
+    """One page being read."""
+
+    def __init__(self, page: Page, own_domain: str | None, suffixes: PublicSuffixes) -> None:
+        self._page = page
+        self._own = own_domain
+        self._suffixes = suffixes
+        self._country = country_of(own_domain)
+        self._emails: list[Email] = []
+        self._phones: list[Phone] = []
+        self._inn: dict[str, None] = {}
+        self._ogrn: dict[str, None] = {}
+
+    def contacts(self) -> Contacts:
+        self._read_structured()
+        self._read_cloudflare()
+        self._read_links()
+        self._read_text()
+        self._read_attributes()
+        self._read_scripts()
+        emails, phones = ranked_emails(self._emails), ranked_phones(self._phones)
+        return Contacts(emails, phones, list(self._inn), list(self._ogrn))
+
+    # -- places -----------------------------------------------------------------------------------
+
+    def _read_structured(self) -> None:
+        for name, value in json_ld(self._page.scripts):
+            self._take_field(name, value, Source.JSON_LD)
+        for name, value in microdata(self._page):
+            self._take_field(name, value, Source.MICRODATA)
+
+    def _read_cloudflare(self) -> None:
+        for node in self._page.select(_CLOUDFLARE, b"cfemail", b"email-protection"):
+            hidden = (
+                node.attributes.get("data-cfemail") or (node.attributes.get("href") or "").rpartition("#")[2]
+            )
+            address = _uncovered(hidden)
+            if address and not self._is_makers(address, node):
+                self._take_address(address, Source.CLOUDFLARE)
+
+    def _read_links(self) -> None:
+        for node in self._page.tree.css(_LINKS)[:_MAX_LINKS]:
+            href = (node.attributes["href"] or "").strip()
+            scheme = href.partition(":")[0].lower()
+            if scheme == "mailto":
+                for address in _mailto_addresses(href):
+                    self._find_in_link(address, node)
+            elif scheme in ("tel", "callto"):
+                self._take_phone(phone_in_link(href, self._country), Source.TEL, node)
+            elif scheme == "javascript":
+                self._read_script(unquote(href), named="mailto")
+            elif scheme in ("http", "https", "viber", "whatsapp"):
+                self._take_phone(messenger_phone(href, self._country), Source.MESSENGER, node)
+        for form in self._page.select('form[action^="mailto:" i]', b"<form", b"<FORM"):
+            for address in _mailto_addresses(form.attributes.get("action") or ""):
+                self._find_in_link(address, form)
+
+    def _find_in_link(self, text: str, node: LexborNode) -> None:
+        for found in find_addresses(text, self._is_domain):
+            if not self._is_makers(found.address, node):
+                self._take_address(found.address, Source.MAILTO)
+
+    def _read_text(self) -> None:
+        text, words = self._page.text()
+        for found in find_addresses(text, self._is_domain, words=words):
+            if self._is_foreign(found.address) and names_makers_of_the_site(
+                _nearest(found.before, found.after)
+            ):
+                continue
+            self._take_address(found.address, Source.OBFUSCATED if found.obfuscated else Source.TEXT)
+        for number, place in phones_in_text(text, self._country):
+            if not names_makers_of_the_site(text[max(0, place - 60) : place].rpartition("\n\n")[2]):
+                self._take_phone(number, Source.TEXT)
+        inn, ogrn = tax_numbers(text)
+        self._inn |= dict.fromkeys(inn)
+        self._ogrn |= dict.fromkeys(ogrn)
+
+    def _read_attributes(self) -> None:
+        for name, value in _attributes_with_at(self._page.html):
+            if _SCRIPTED.match(name):
+                self._read_script(html.unescape(value), named="mailto")
+            elif _TELLING.match(name):
+                self._read_value(value)
+        for node in self._page.select('meta[content*="@"]', b"@"):
+            named = node.attributes.get("name") or node.attributes.get("property") or ""
+            if not _METAS_OF_MAKERS.search(named) and not node.attributes.get("itemprop"):
+                self._find_in(node.attributes.get("content") or "", Source.META)
+        if _PARTS.search(self._page.ascii):
+            self._read_parts()
+        for node in self._page.select('[onclick*="ail"]', b"onclick"):
+            self._read_script(node.attributes["onclick"] or "", named="mailto")
+
+    def _read_parts(self) -> None:
+        """``data-user`` and ``data-domain``, or one attribute that holds the address in some code."""
+        for node in self._page.tree.css(_HOLDERS)[:_MAX_HOLDERS]:
+            data = {
+                key[5:].lower(): value or ""
+                for key, value in node.attributes.items()
+                if key.startswith("data-")
+            }
+            if not data:
+                continue
+            user, domain, top = (_first(data, names) for names in (_USER_NAMES, _DOMAIN_NAMES, _TOP_NAMES))
+            if user and domain and "@" not in user:
+                host = (
+                    domain.lstrip("@")
+                    if "." in domain or not top
+                    else f"{domain.lstrip('@')}.{top.lstrip('.')}"
+                )
+                self._find_in(f"{user}@{host}", Source.ATTRIBUTE)
+            for key, value in data.items():
+                if any(word in key for word in ("mail", "enc", "addr", "contact", "cf", "protect")):
+                    self._read_value(value)
+
+    def _read_value(self, value: str) -> None:
+        """An attribute's text: plain, reversed, in base64, or in rot13 if the page has a script for that."""
+        value = html.unescape(value).strip()[:2000]
+        forms = [value, decoded_base64(value) or "", value[::-1]]
+        if any(rot13_is_used(script.body) for script in self._page.scripts):
+            forms.insert(0, codecs.encode(value, "rot13"))
+        if pair := _SEPARATED.match(value):
+            forms.append(f"{pair[1]}@{pair[2]}")
+        for form in forms:
+            if form and self._find_in(unquote(form), Source.ATTRIBUTE):
+                return
+
+    def _read_scripts(self) -> None:
+        for script in self._page.scripts:
+            if "ld+json" not in script.attributes:
+                self._read_script(script.body)
+
+    def _read_script(self, body: str, named: str = "") -> None:
+        for text in script_texts(body):
+            if "@" in text.text or "%40" in text.text:
+                self._take_scripted(text, named)
+
+    def _take_scripted(self, text: Text, named: str) -> None:
+        """What a script puts together is meant to be seen; a string that is only written may be anything."""
+        for found in find_addresses(unquote(text.text), self._is_domain):
+            said_to_be_one = "mail" in (text.name + named).lower() or "mailto:" in text.text
+            if text.made or said_to_be_one or not self._is_foreign(found.address):
+                self._take_address(found.address, Source.SCRIPT)
+
+    # -- taking -----------------------------------------------------------------------------------
+
+    def _take_field(self, name: str, value: str, source: Source) -> None:
+        if name == "email":
+            self._find_in(unquote(value).removeprefix("mailto:"), source)
+        elif name == "phone":
+            self._take_phone(phone_in_field(value.removeprefix("tel:"), self._country), source)
+        elif name == "inn" and is_inn(value.strip()):
+            self._inn[value.strip()] = None
+        elif name == "ogrn" and is_ogrn(value.strip()):
+            self._ogrn[value.strip()] = None
+
+    def _find_in(self, text: str, source: Source) -> bool:
+        taken = [self._take_address(found.address, source) for found in find_addresses(text, self._is_domain)]
+        return any(taken)
+
+    def _take_address(self, text: str, source: Source) -> bool:
+        try:
+            address = parse_address(text).key
+        except BadInput:
+            return False
+        registrable = self._registrable(address)
+        if registrable is None or (registrable != self._own and is_nobodys(address, registrable)):
+            return False
+        if is_nobodys(address, ""):
+            return False
+        self._emails.append(email_contact(address, source))
+        return True
+
+    def _take_phone(self, number: Number | None, source: Source, node: LexborNode | None = None) -> None:
+        if number is not None and not (node is not None and names_makers_of_the_site(_text_around(node))):
+            self._phones.append(phone_contact(number.e164, number.extension, source))
+
+    # -- judging ----------------------------------------------------------------------------------
+
+    def _is_domain(self, host: str) -> bool:
+        top = host.rpartition(".")[2]
+        if not top.isascii():
+            top = top.encode("idna").decode() if len(top) < 30 else ""
+        return not top.isdigit() and self._suffixes.is_listed(top)
+
+    def _registrable(self, address: str) -> str | None:
+        return self._suffixes.registrable(address.rpartition("@")[2])
+
+    def _is_foreign(self, address: str) -> bool:
+        return not address.lower().endswith(f"@{self._own}") and not address.lower().endswith(f".{self._own}")
+
+    def _is_makers(self, address: str, node: LexborNode) -> bool:
+        """Whether it is the web studio's that made the site."""
+        return self._is_foreign(address) and names_makers_of_the_site(_text_around(node))
+
+
+def _nearest(before: str, after: str) -> str:
+    """What is said about an address: before it, back to the last one, and on the rest of its line."""
+    return before.rpartition("@")[2][-90:] + " \n " + after.partition("\n")[0]
+
+
+def _text_around(node: LexborNode) -> str:
+    """The words of the smallest element around that says more than the link itself."""
+    own = len(node.text(separator="").strip())
+    around: LexborNode | None = node
+    for _ in range(3):
+        around = around.parent if around is not None else None
+        if around is None or around.tag in ("body", "html", "main", "footer", "header"):
+            return ""
+        text = around.text(separator="")
+        if len(text) > 300:
+            return ""
+        if len(text.strip()) > own + 3:
+            return text
+    return ""
+
+
+def _uncovered(hidden: str) -> str | None:
+    """Cloudflare: the first byte is the key, the others are the address XOR that key."""
+    try:
+        data = bytes.fromhex(hidden[:1000])
+        return bytes(byte ^ data[0] for byte in data[1:]).decode("utf-8") if data else None
+    except ValueError:
+        return None
+
+
+def _mailto_addresses(href: str) -> Iterator[str]:
+    """The address of a link and those of its ``to`` and ``cc``."""
+    target, _, query = href[7:].partition("?")
+    yield unquote(target[:2000]).lstrip("/")
+    for part in html.unescape(query[:2000]).split("&"):
+        name, _, value = part.partition("=")
+        if name.lower() in ("to", "cc"):
+            yield unquote(value)
+
+
+def _first(data: dict[str, str], names: tuple[str, ...]) -> str:
+    return next((data[name] for name in names if data.get(name)), "")
+
+
+def _attributes_with_at(markup: str) -> Iterator[tuple[str, str]]:
+    """Name and value of quoted attributes with an @ in them, found from the @ outwards."""
+    at = markup.find("@")
+    for _ in range(_MAX_SIGNS):
+        if at < 0:
+            return
+        # Most are pictures for fine screens.
+        if markup[at + 2 : at + 3] != "x":
+            quoted = _QUOTE.search(markup, max(0, at - 300), at)
+            if quoted and (found := _NAME.search(markup[max(0, quoted.start() - 60) : quoted.start()])):
+                end = markup.find(quoted[0][0], at, at + 2000)
+                yield found[1], markup[quoted.start() + 1 : end if end > 0 else at + 200]
+        at = markup.find("@", at + 1)

@@ -1,0 +1,299 @@
+"""Addresses that a few lines of JavaScript put together: a tiny evaluator of constant string expressions.
+
+It knows literals, variables, ``+``, ``join``, ``reverse``, ``replace``, ``fromCharCode``, ``atob`` and
+``unescape``. Nothing is run: what it does not know breaks the expression off. Each token is read once.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import codecs
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+MAX_SCRIPT = 100_000
+_MAX_VALUE = 4000
+_MAX_DEPTH = 20
+
+_TOKEN = re.compile(
+    r"""(?P<blank>\s+|//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)|<!--)
+    |(?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)
+    |(?P<regex>(?<=[(,])/(?:[^/\\\n]|\\.)+/[gimsuy]*)
+    |(?P<name>[A-Za-z_$][\w$]*)
+    |(?P<number>0[xX][0-9a-fA-F]+|\d+)
+    |(?P<sign>\+=|=>|===?|.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}|(.))", re.DOTALL)
+_CONTROL = {"n": "\n", "r": "\r", "t": "\t", "b": "", "f": "", "v": "", "0": "", "\n": ""}
+_SLOT = re.compile(r"\$\{\s*([A-Za-z_$][\w$.]*)\s*\}")
+# The idiom of rot13 in one line; the function that does it for many.
+_ROT13 = re.compile(r"rot-?13|charCodeAt\s*\(\s*0?\s*\)\s*[+-]\s*13|\+\s*13\b|%\s*26", re.IGNORECASE)
+_HINTS = (
+    *("@", "%40", "x40", "u0040", "&#64", "&#x40", "fromCharCode", "atob", "mailto", "Mailto", "unescape"),
+    *("reverse", "[at]", "(at)", "rot13", "join(", "ail("),
+)
+_UNKNOWN = "\x00"
+
+Value = str | list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A string that the script holds. ``made``: put together or decoded, and not simply written."""
+
+    text: str
+    made: bool
+    name: str
+
+
+def script_texts(script: str) -> Iterator[Text]:
+    """Strings that a script writes or puts together, in order."""
+    script = script[:MAX_SCRIPT]
+    if any(hint in script for hint in _HINTS):
+        yield from _Reader(script).texts()
+
+
+def rot13_is_used(script: str) -> bool:
+    return _ROT13.search(script) is not None
+
+
+class _Reader:
+    def __init__(self, script: str) -> None:
+        self._tokens = [
+            (found.lastgroup or "", found[0])
+            for found in _TOKEN.finditer(script)
+            if found.lastgroup != "blank"
+        ]
+        self._at = 0
+        self._known: dict[str, Value] = {}
+        self._made = False
+        self._rot13 = rot13_is_used(script)
+
+    def texts(self) -> Iterator[Text]:
+        while self._at < len(self._tokens):
+            before = self._at
+            yield from self._statement()
+            self._at = max(self._at, before + 1)
+
+    def _statement(self) -> Iterator[Text]:
+        kind, word = self._token(0)
+        name = ""
+        if kind == "name" and self._token(1)[1] in ("=", "+=", ":"):
+            name, sign = word, self._token(1)[1]
+            self._at += 2
+            value = self._evaluate()
+            if value is None:
+                return
+            if sign == "+=" and isinstance(value, str):
+                value = str(self._known.get(name, "")) + value
+                self._made = True
+            self._known[name] = value if isinstance(value, list) else value[:_MAX_VALUE]
+        elif kind == "name" and "mail" in word.lower() and self._token(1)[1] == "(":
+            self._at += 1
+            yield from self._call(word)
+            return
+        elif kind in ("string", "name") or word == "[":
+            value = self._evaluate()
+        else:
+            return
+        yield from self._told(value, name)
+
+    def _call(self, name: str) -> Iterator[Text]:
+        """``mail('info', 'firma.ru')``: a helper that joins what it is given."""
+        arguments = [value for value in self._arguments() if isinstance(value, str)]
+        for value in arguments:
+            yield from self._told(value, name)
+        if 2 <= len(arguments) <= 3 and not any("@" in value for value in arguments):
+            yield Text(f"{arguments[0]}@{'.'.join(arguments[1:])}", True, name)
+
+    def _told(self, value: Value | None, name: str) -> Iterator[Text]:
+        if isinstance(value, str):
+            decoded = html.unescape(value)
+            yield Text(decoded, self._made or decoded != value, name)
+            if self._rot13 and "@" in decoded:
+                yield Text(codecs.encode(decoded, "rot13"), True, name)
+        elif value and len(value) > 5 and all(item.isdigit() and 31 < int(item[:4]) < 127 for item in value):
+            yield Text("".join(chr(int(item)) for item in value), True, name)
+
+    def _token(self, ahead: int) -> tuple[str, str]:
+        place = self._at + ahead
+        return self._tokens[place] if place < len(self._tokens) else ("end", "")
+
+    def _take(self, sign: str) -> bool:
+        if self._token(0)[1] == sign and self._token(0)[0] == "sign":
+            self._at += 1
+            return True
+        return False
+
+    def _evaluate(self) -> Value | None:
+        self._made = False
+        return self._sum(0)
+
+    def _sum(self, depth: int) -> Value | None:
+        value = self._term(depth)
+        while value is not None and self._token(0)[1] == "+" and self._token(0)[0] == "sign":
+            self._at += 1
+            more = self._term(depth)
+            self._made = True
+            joined = "".join(_as_text(part) for part in (value, more))
+            if len(joined) > _MAX_VALUE:
+                return None
+            value = joined
+        return value
+
+    def _term(self, depth: int) -> Value | None:
+        if depth > _MAX_DEPTH:
+            return None
+        kind, word = self._token(0)
+        value: Value | None = None
+        if kind == "string":
+            self._at += 1
+            value = self._literal(word)
+        elif kind == "number":
+            self._at += 1
+            value = str(int(word, 0) if word[:2] in ("0x", "0X") else word)
+        elif word == "(":
+            self._at += 1
+            value = self._sum(depth + 1)
+            self._take(")")
+        elif word == "[":
+            value = self._list(depth)
+        elif kind == "name":
+            value = self._named(depth)
+        return self._methods(value, depth) if value is not None else None
+
+    def _literal(self, token: str) -> str:
+        text = _ESCAPE.sub(_unescaped, token[1:-1])
+        if token[0] == "`" and "${" in text:
+            self._made = True
+            return _SLOT.sub(lambda slot: _as_text(self._known.get(slot[1].rpartition(".")[2])), text)
+        if "\\x" in token or "\\u" in token:
+            self._made = True
+        return text
+
+    def _list(self, depth: int) -> list[str]:
+        self._at += 1
+        items: list[str] = []
+        while self._token(0)[0] != "end" and not self._take("]"):
+            before = self._at
+            value = self._sum(depth + 1)
+            items.append(_as_text(value))
+            self._take(",")
+            if self._at == before:
+                self._at += 1
+                break
+        return items
+
+    def _named(self, depth: int) -> Value | None:
+        """A variable, or one of the functions that make text."""
+        path = [self._token(0)[1]]
+        self._at += 1
+        while path[-1] not in self._known and self._token(0)[1] == "." and self._token(1)[0] == "name":
+            path.append(self._token(1)[1])
+            self._at += 2
+        name = path[-1]
+        if self._token(0)[1] != "(":
+            return self._known.get(name, _UNKNOWN if len(path) == 1 else None)
+        if name in ("fromCharCode", "atob", "unescape", "decodeURIComponent", "decodeURI"):
+            self._made = True
+            return _decoded(name, self._arguments(depth + 1))
+        return None
+
+    def _arguments(self, depth: int = 0) -> list[Value]:
+        """What is between the parentheses at hand, as far as it is known."""
+        found: list[Value] = []
+        if not self._take("("):
+            return found
+        while self._token(0)[0] != "end" and not self._take(")"):
+            before = self._at
+            if self._token(0)[0] == "regex":
+                found.append(self._token(0)[1])
+                self._at += 1
+            else:
+                value = self._sum(depth + 1)
+                found.append(_UNKNOWN if value is None else value)
+            self._take(",")
+            if self._at == before:
+                break
+        return found
+
+    def _methods(self, value: Value, depth: int) -> Value:
+        while True:
+            if self._token(0)[1] == "." and self._token(1)[0] == "name" and self._token(2)[1] == "(":
+                method = self._token(1)[1]
+                self._at += 2
+                value = self._applied(value, method, self._arguments(depth + 1))
+                self._made = True
+            elif isinstance(value, list) and self._token(0)[1] == "[" and self._token(2)[1] == "]":
+                index = self._token(1)[1]
+                self._at += 3
+                value = value[int(index)] if index.isdigit() and int(index[:6]) < len(value) else _UNKNOWN
+                self._made = True
+            else:
+                return value
+
+    def _applied(self, value: Value, method: str, arguments: list[Value]) -> Value:
+        first = _as_text(arguments[0]) if arguments else ""
+        if isinstance(value, list):
+            return _list_method(value, method, first if arguments else ",")
+        if method == "split":
+            return value.split(first) if first else list(value)
+        if method == "concat":
+            return value + "".join(map(_as_text, arguments))
+        if method == "replace" or method == "replaceAll":
+            return self._replaced(value, first, _as_text(arguments[1]) if len(arguments) > 1 else _UNKNOWN)
+        return value.lower() if method == "toLowerCase" else value.strip() if method == "trim" else value
+
+    def _replaced(self, value: str, what: str, by: str) -> str:
+        if len(what) > 2 and what[0] == "/" and "/" in what[1:]:
+            pattern = what[1 : what.rindex("/")]
+            if "a-z" in pattern.lower():
+                return codecs.encode(value, "rot13") if self._rot13 else value
+            what = re.sub(r"\\(.)", r"\1", pattern)
+        return value.replace(what, by) if what and by != _UNKNOWN else value
+
+
+def _as_text(value: Value | None) -> str:
+    if value is None:
+        return _UNKNOWN
+    return value if isinstance(value, str) else ",".join(value)
+
+
+def _list_method(value: list[str], method: str, first: str) -> Value:
+    if method == "reverse":
+        return value[::-1]
+    if method == "join":
+        return first.join(value)[:_MAX_VALUE]
+    return value
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    code = found[1] or found[2] or found[3]
+    if code:
+        number = int(code, 16)
+        return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else ""
+    return _CONTROL.get(found[4], found[4])
+
+
+def _decoded(function: str, arguments: list[Value]) -> str:
+    flat = [item for value in arguments for item in (value if isinstance(value, list) else [value])]
+    if function == "fromCharCode":
+        codes = [int(item) for item in flat if item.isdigit() and len(item) < 6]
+        return "".join(chr(code) for code in codes if not 0xD800 <= code < 0xE000)
+    text = flat[0] if flat else ""
+    return decoded_base64(text) or _UNKNOWN if function == "atob" else unquote(text)
+
+
+def decoded_base64(text: str) -> str | None:
+    """Text that was base64, with or without its padding."""
+    text = "".join(text.split()).rstrip("=")
+    try:
+        data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=None, validate=True)
+        return data.decode("utf-8")
+    except (binascii.Error, ValueError):
+        return None

@@ -1,0 +1,73 @@
+"""Contacts that a page states for machines: JSON-LD and microdata."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from selectolax.lexbor import LexborNode
+
+from sendonce.adapters.contacts.markup import Page, Script
+
+# schema.org's names, and what they hold for us.
+_FIELDS = {
+    "email": "email",
+    "telephone": "phone",
+    "phone": "phone",
+    "taxid": "inn",
+    "vatid": "inn",
+    "inn": "inn",
+    "ogrn": "ogrn",
+}
+# Under these are people and companies that made or reviewed the page.
+_OTHERS = frozenset(("author", "creator", "review", "reviews", "editor", "sponsor", "accountableperson"))
+_MAX_VALUES = 20_000
+_LD = re.compile(r"ld\+json", re.IGNORECASE)
+_COMMENTED = re.compile(
+    r"^\s*(?:<!--|//\s*<!\[CDATA\[|/\*\s*<!\[CDATA\[\s*\*/|<!\[CDATA\[)|(?:-->|//\s*\]\]>|\]\]>)\s*$"
+)
+
+
+def json_ld(scripts: list[Script]) -> Iterator[tuple[str, str]]:
+    """(email, phone, inn or ogrn; what is written there)."""
+    for script in scripts:
+        if _LD.search(script.attributes):
+            yield from _fields(_parsed(script.body))
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(_COMMENTED.sub("", text).strip(), strict=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _fields(root: Any) -> Iterator[tuple[str, str]]:
+    """In the order of the document, without recursion."""
+    stack: list[tuple[str, Any]] = [("", root)]
+    for _ in range(_MAX_VALUES):
+        if not stack:
+            return
+        key, value = stack.pop()
+        if isinstance(value, dict):
+            stack += [(str(name).lower(), item) for name, item in reversed(value.items())]
+        elif isinstance(value, list):
+            stack += [(key, item) for item in reversed(value)]
+        elif key in _FIELDS and isinstance(value, str | int):
+            yield _FIELDS[key], str(value)
+        if stack and stack[-1][0] in _OTHERS:
+            stack.pop()
+
+
+def microdata(page: Page) -> Iterator[tuple[str, str]]:
+    for node in page.select("[itemprop],[property]", b"itemprop", b"property="):
+        attributes = node.attributes
+        name = (attributes.get("itemprop") or attributes.get("property") or "").lower().rpartition(":")[2]
+        if name in _FIELDS:
+            yield _FIELDS[name], _value(node, attributes)
+
+
+def _value(node: LexborNode, attributes: dict[str, str | None]) -> str:
+    return attributes.get("content") or attributes.get("href") or node.text(separator="").strip()

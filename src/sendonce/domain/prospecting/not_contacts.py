@@ -1,0 +1,92 @@
+"""Addresses that stand on a company's page and do not reach the company."""
+
+from __future__ import annotations
+
+import re
+
+_EXAMPLES = """
+acme.com address.com bar.com company.com companyname.com demo.com domain.com domain.net domain.org domain.ru
+domain.tld domen.ru email.com email.ru email.tld emaildomain.com example.biz example.com example.info
+example.net example.org example.ru foo.bar foo.com host.com mail.example my-site.com mycompany.com
+mydomain.com mydomain.ru mysite.com mysite.ru pochta.com primer.com primer.ru sample.com server.com site.com
+site.ru somedomain.com somesite.com test.com test.ru tld.com website.com website.ru your-company.com
+your-domain.com your-site.com yourcompany.com yourcompany.ru yourdomain.com yourdomain.ru youremail.com
+yourmail.com yoursite.com yoursite.ru yourwebsite.com
+"""
+# Error trackers put keys that look like addresses into pages; builders and widgets put their own support.
+_VENDORS = """
+1c-bitrix.ru amocrm.ru bitrix24.ru bugsnag.com callibri.ru carrotquest.io cloudflare.com envato.com
+fontawesome.com getbootstrap.com godaddy.com insales.ru jivo.ru jivosite.com joomla.org jquery.com
+loggly.com mixpanel.com raygun.io roistat.com rollbar.com sentry-cdn.com sentry.io sentry.wixpress.com
+shopify.com squarespace.com templatemonster.com themeforest.net tilda.cc tilda.ws w3.org wix.com
+wixpress.com wordpress.com wordpress.org
+"""
+_NOBODY = """
+bounce bounces do-not-reply do_not_reply donotreply dontreply git hg mailer-daemon no-reply no.reply
+no_reply nobody noreply noreplay not-reply svn
+"""
+_PLACEHOLDERS = """
+example firstname.lastname imya name.surname primer someone user.name username vasha-pochta vasha_pochta
+vashe-imya vasheimya vashapochta your your-email your-mail your-name your.email your.mail your.name
+your_email your_mail your_name youremail yourmail yourname xxx xxxx
+"""
+EXAMPLES = frozenset(_EXAMPLES.split())
+VENDORS = frozenset(_VENDORS.split())
+NOBODY = frozenset(_NOBODY.split())
+PLACEHOLDERS = frozenset(_PLACEHOLDERS.split())
+
+_KEY = re.compile(r"[0-9a-f]{16,}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{10,}")
+_PIXEL_RATIO = re.compile(r"\d(?:\.\d)?x\.")
+_EXAMPLE_LABEL = re.compile(r"(?:^|\.)(?:example|primer|yourdomain|your-domain)\.")
+
+
+def is_nobodys(address: str, registrable: str) -> bool:
+    """Whether nobody of the company reads it. ``registrable`` is that of its domain."""
+    local, _, domain = address.rpartition("@")
+    return (
+        local in NOBODY
+        or local in PLACEHOLDERS
+        or registrable in EXAMPLES
+        or registrable in VENDORS
+        or _KEY.fullmatch(local) is not None
+        or _PIXEL_RATIO.match(domain) is not None
+        or _EXAMPLE_LABEL.search(domain) is not None
+        or "sentry" in domain
+    )
+
+
+_MAKERS_WORDS = re.compile(
+    r"(?:разработ|созда(?:н|ли|ем|ём)|изготовл|сделан|продвиж|раскрут|поддержк|дизайн|вёрстк|верстк|программир|"
+    r"администриров|техподдержк)\w*[^\n.!?]{0,24}(?:сайт|интернет-магазин|лендинг|веб|web)"
+    r"|(?:сайт|лендинг|магазин)\w*\s+(?:разработ|созда|сделан|изготов|работает на)"
+    r"|веб-?студи|web-?студи|web[ -]?studio|digital[ -]agency|интернет-агентств|веб-?разработ"
+    r"|(?:site|website|web design|web development|design|theme|template|developed|created|made|powered"
+    r"|designed|built|coded|programming)\s*(?:&\s*\w+\s*)?(?:by\b|author|:)"
+    r"|(?:theme|template|plugin)\s+author|автор\s+(?:темы|шаблона|сайта)|шаблон\w*\s+(?:от|для)|вебмастер|webmaster",
+    re.IGNORECASE,
+)
+
+
+# One of these is in everything that the pattern finds; most texts have none, and are done with sooner.
+_MAKERS_ROOTS = (
+    "сайт",
+    "веб",
+    "web",
+    "магазин",
+    "лендинг",
+    "интернет-аг",
+    " by",
+    "author",
+    "design",
+    "theme",
+    "template",
+    "автор",
+    "шаблон",
+    "digital",
+)
+
+
+def names_makers_of_the_site(text: str) -> bool:
+    """«Разработка сайта», "Site by": what is written here are the web studio's contacts."""
+    lowered = text.lower()
+    return any(root in lowered for root in _MAKERS_ROOTS) and _MAKERS_WORDS.search(lowered) is not None

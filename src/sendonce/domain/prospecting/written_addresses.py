@@ -1,0 +1,281 @@
+"""E-mail addresses in running text, the way people write them to hide them from machines.
+
+Only what is near an @, or near words that stand for one, is looked at, so the cost grows with the number of
+addresses and not with the length of the page. Words stand for an @ only in brackets or with a spelled-out
+dot: "meet us at firma.ru" is no address.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from sendonce.domain.people.mailboxes import ROLES
+
+# A page of many thousand is no page of contacts.
+_MAX_SIGNALS = 1000
+_BEFORE, _AFTER = 110, 270
+
+_INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]+")
+_SIGNS = ("@", "＠", "﹫")
+_CODED_SIGNS = ("&#64;", "&#x40;", "&commat;", "%40")
+_AT_WORDS = (
+    r"(?:@|at|a|а|ат|аt|aт|эт|at[ -]sign|et|собака|собачка|собачко|sobaka|sobachka|dog|arroba|знак собаки)"
+)
+_DOT_WORDS = r"(?:\.|dot|d0t|точка|точкa|тчк|tochka|punkt|punto|point)"
+_OPEN, _CLOSE = r"[\[({<«]", r"[\])}>»]"
+_BRACKETED_AT = re.compile(
+    rf"\s*(?:{_OPEN}+\s*{_AT_WORDS}\s*{_CLOSE}+|([*_|~]{{1,2}}|--)(?:at|ат|собака)\1(?=\S+\s*[.\[(])|"
+    rf"\s-{{1,2}}at-{{1,2}}\s)\s*",
+    re.IGNORECASE,
+)
+_BRACKETED_DOT = re.compile(
+    rf"\s*(?:{_OPEN}+\s*{_DOT_WORDS}\s*{_CLOSE}+|([*_|~])(?:dot|точка)\1)\s*", re.IGNORECASE
+)
+# What may stand for an @ on a whole page: rough, but quick, for it begins with one of few characters.
+_HINT = re.compile(r"[\[({<«*_|~]\s?[@aAаАэЭсСsSdDзЗeEоО][\w ]{0,12}\s?[\])}>»*_|~]")
+_SPELLED = ("соба", "Соба", "СОБА", "soba", "-at-", " dot ", "DOT", " точка ")
+_WORDS = (
+    "at",
+    "соба",
+    "soba",
+    "dog",
+    "dot",
+    "d0t",
+    "точк",
+    "тчк",
+    "[.]",
+    "(.)",
+    "(a",
+    "[a",
+    "{a",
+    "(а",
+    "[а",
+    "(э",
+    "(@",
+    "[@",
+)
+_SPELLED_AT = re.compile(r"(?<=[A-Za-z0-9])\s+(?:собака|собачка|sobaka|sobachka|dog)\s+(?=\w)", re.IGNORECASE)
+# " at " counts only where dots are spelled out as well.
+_LOOSE_AT = re.compile(
+    r"(?<=[A-Za-z0-9])\s+(?:at|ат|эт)\s+(?=[\w-]+\s*[\[({<]?\s*(?:dot|d0t|точка|тчк)\b)", re.IGNORECASE
+)
+_SHOUTED = re.compile(r"(?<=[a-z0-9])AT(?=[a-z0-9-]+DOT[a-z])")
+_SHOUTED_DOT = re.compile(r"(?<=[a-z0-9])DOT(?=[a-z])")
+_SPELLED_DOT = re.compile(r"(?<=\w)\s+(?:dot|d0t|точка|тчк|tochka)\s+(?=\w)", re.IGNORECASE)
+_LONELY_DOT = re.compile(
+    r"(?<=[\w])\s+\.\s*(?=[A-Za-zрф]{2,6}\b)|(?<=[\w])\.\s(?=(?:ru|com|рф|net|org|su|by|kz)\b)"
+)
+_SPACED_AT = re.compile(r"([A-Za-z0-9._-]+)[ \t]+@[ \t]*(?=\w)")
+_AT_THEN_SPACE = re.compile(r"(?<=[A-Za-z0-9])@[ \t]+(?=[\w-]+\s*\.)")
+
+_LOCAL = re.compile(r"[A-Za-z0-9._%+'&=~-]+\Z")
+_DOMAIN = re.compile(r"[^\W_][\w-]{0,62}(?:\.[^\W_][\w-]{0,62}){1,8}")
+_GLUED_PHONE = re.compile(r"[+\d(][\d\s().+-]{8,}\Z")
+_LEADING_NUMBER = re.compile(r"[+\d-]+(?=[A-Za-z])")
+_GLUED_LABEL = re.compile(r"e-?mail(?=[a-z])", re.IGNORECASE)
+_REMOVE_ME = re.compile(
+    r"no-?_?spam|remove-?_?(?:this|me)|delete-?_?(?:this|me)|antispam|убрать|удалить", re.I
+)
+_NOT_MAIL = re.compile(r"(?:sip|xmpp|ssh|skype|git|matrix|acct):(?://)?\Z", re.IGNORECASE)
+_URL_BEFORE = re.compile(r"(?:://|www\.)\S*\Z|\w\.\w+/\S*\Z", re.IGNORECASE)
+_SHELL_AFTER = re.compile(r":[~/\w]", re.ASCII)
+
+# English words before a lonely @: "find us @ firma.ru".
+_PROSE_WORDS = """
+at find follow here in instagram is join live lunch me medium meet now on online party shop telegram the
+twitter us visit you youtube
+"""
+_PROSE = frozenset(_PROSE_WORDS.split())
+
+IsDomain = Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An address as found, lower-case at the domain's end, with the text around it."""
+
+    address: str
+    obfuscated: bool
+    before: str
+    after: str
+
+
+def find_addresses(text: str, is_domain: IsDomain, *, words: bool = True) -> Iterator[Written]:
+    """``is_domain`` says whether a name ends in a top-level domain that exists. A caller who knows that no
+    ``words`` stand for signs saves the search for them."""
+    for start, end in [(0, len(text))] if len(text) < _AFTER else _windows(text, words):
+        original = text[start:end]
+        readable = reveal(original)
+        as_written = original.lower()
+        for at in _positions(readable, "@"):
+            found = _address_around(readable, at, is_domain)
+            if found is not None:
+                first, last, address = found
+                hidden = address.lower() not in as_written
+                yield Written(
+                    address, hidden, readable[max(0, first - 100) : first], readable[last : last + 60]
+                )
+
+
+def _windows(text: str, words: bool) -> Iterator[tuple[int, int]]:
+    """Where to look, left to right, without overlaps."""
+    start = end = 0
+    for signal in _signals(text, words):
+        if end and signal - _BEFORE > end:
+            yield start, end
+            end = 0
+        if not end:
+            start = max(0, signal - _BEFORE)
+        end = signal + _AFTER
+    if end:
+        yield start, end
+
+
+def _signals(text: str, words: bool) -> list[int]:
+    found: list[int] = []
+    for sign in _SIGNS:
+        found += _positions(text, sign)
+    if "&" in text or "%" in text:
+        for sign in _CODED_SIGNS:
+            found += _positions(text, sign)
+    if words:
+        found += _word_positions(text)
+    return sorted(found)[:_MAX_SIGNALS]
+
+
+def may_have_words_for_signs(text: str) -> bool:
+    """Whether ``find_addresses`` has to look for more than signs."""
+    return bool(_word_positions(text))
+
+
+def _word_positions(text: str) -> list[int]:
+    hints = islice(_HINT.finditer(text), _MAX_SIGNALS)
+    found = [hint.start() for hint in hints if _BRACKETED_AT.match(hint[0])]
+    for word in _SPELLED:
+        found += _positions(text, word)
+    return found
+
+
+def _positions(text: str, sign: str) -> list[int]:
+    found: list[int] = []
+    at = text.find(sign)
+    while at >= 0 and len(found) < _MAX_SIGNALS:
+        found.append(at)
+        at = text.find(sign, at + 1)
+    return found
+
+
+def reveal(text: str) -> str:
+    """The same text with plain signs in place of what hides them."""
+    if not text.isascii():
+        text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
+    if "&" in text:
+        text = html.unescape(text)
+    text = text.replace("%40", "@")
+    lowered = text.lower()
+    if any(word in lowered for word in _WORDS):
+        text = _reveal_words(text)
+    if " @" in text or "@ " in text:
+        text = _SPACED_AT.sub(_join_spaced, text)
+        text = _AT_THEN_SPACE.sub("@", text)
+    return _LONELY_DOT.sub(".", text) if "@" in text and (" ." in text or ". " in text) else text
+
+
+def _reveal_words(text: str) -> str:
+    text = _SHOUTED.sub("@", text)
+    text = _LOOSE_AT.sub("@", text)
+    text = _BRACKETED_AT.sub("@", text)
+    text = _SPELLED_AT.sub("@", text)
+    if "@" not in text:
+        return text
+    text = _SHOUTED_DOT.sub(".", text)
+    text = _BRACKETED_DOT.sub(".", text)
+    return _SPELLED_DOT.sub(".", text)
+
+
+def _join_spaced(found: re.Match[str]) -> str:
+    """``info @ firma.ru`` is an address; "follow us @firma.ru" is a name in a social network."""
+    local = found[1].lower()
+    both_sides = found[0][-1] != "@"
+    if local in _PROSE or not (both_sides or local in ROLES):
+        return found[0]
+    return f"{found[1]}@"
+
+
+def _address_around(text: str, at: int, is_domain: IsDomain) -> tuple[int, int, str] | None:
+    """Where it begins and ends, and the address."""
+    window = text[max(0, at - 64) : at]
+    local = _LOCAL.search(window)
+    domain = _DOMAIN.match(text, at + 1)
+    if local is None or domain is None:
+        return None
+    host = _longest_domain(domain[0], is_domain)
+    if host is None:
+        return None
+    name = _without_glue(local[0], text[max(0, at - 100) : at])
+    first, last = at - len(name), at + 1 + len(host)
+    if not name or _is_something_else(text, first, last, name):
+        return None
+    address = f"{name}@{host}"
+    if _REMOVE_ME.search(address):
+        return first, last, _without_warning(address)
+    return first, last, address
+
+
+def _longest_domain(run: str, is_domain: IsDomain) -> str | None:
+    """As many labels as make a domain: a sentence may go on after the address without a space."""
+    labels = run.split(".")
+    while len(labels) > 1:
+        for last in _ends(labels[-1]):
+            host = ".".join([*labels[:-1], last])
+            if is_domain(host.lower()):
+                return host.lower()
+        labels.pop()
+    return None
+
+
+_ENDS = (re.compile(r"[A-Za-z]{2,}(?![\w-])|xn--[\w-]+"), re.compile(r"[a-z]{2,}"), re.compile(r"[A-Z]{2,}"))
+_RUSSIAN_ENDS = (re.compile(r"[^\W\d_]{2,}"), re.compile(r"[а-яё]{2,}"))
+
+
+def _ends(label: str) -> Iterator[str]:
+    """The whole label, then what is before a change of case, alphabet or kind: ``ruТел``, ``ru8``."""
+    yield label
+    for pattern in _ENDS if label[:1].isascii() else _RUSSIAN_ENDS:
+        found = pattern.match(label)
+        if found and found[0] != label:
+            yield found[0]
+
+
+def _without_glue(local: str, before_at: str) -> str:
+    """Less a phone number or a label that no space parts from it."""
+    local = local.lstrip(".'&=~%+-")
+    number = _LEADING_NUMBER.match(local)
+    if number:
+        front = before_at[: len(before_at) - len(local) + number.end()]
+        glued = _GLUED_PHONE.search(front)
+        if glued and sum(map(str.isdigit, glued[0])) >= 10:
+            local = local[number.end() :]
+    label = _GLUED_LABEL.match(local)
+    if label and local[label.end() :].lower() in ROLES:
+        local = local[label.end() :]
+    return "" if local.endswith(".") or ".." in local else local
+
+
+def _is_something_else(text: str, first: int, last: int, local: str) -> bool:
+    """A part of a URL, a login, a handle."""
+    before = text[max(0, first - 100) : first]
+    if before.endswith("@") or _NOT_MAIL.search(before) or _URL_BEFORE.search(before):
+        return True
+    return local.lower() in ("git", "root", "ubuntu", "user") and _SHELL_AFTER.match(text, last) is not None
+
+
+def _without_warning(address: str) -> str:
+    """``info@NOSPAM.firma.ru`` is ``info@firma.ru``."""
+    bare = _REMOVE_ME.sub("", address)
+    return re.sub(r"[._-]*@[._-]*", "@", re.sub(r"\.{2,}", ".", bare)).strip(".-_")

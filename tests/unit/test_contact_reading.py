@@ -1,0 +1,211 @@
+"""Contacts on a page: every way to write an address, none of the traps, phones and tax numbers."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sendonce.domain.prospecting.contacts import Contacts
+from sendonce.domain.prospecting.tax_numbers import is_inn, is_ogrn
+from sendonce.wiring.prospecting import contact_reader
+from tests.unit.written_ways import ADDRESS, OTHER_WAYS, TRAPS, WAYS
+
+URL = "https://www.firma.ru/kontakty"
+
+
+def read(html: str | bytes, url: str = URL) -> Contacts:
+    data = html if isinstance(html, bytes) else f"<html><head></head><body>{html}</body></html>".encode()
+    return contact_reader().read(data, url)
+
+
+def addresses(html: str | bytes, url: str = URL) -> list[str]:
+    return [email.value for email in read(html, url).emails]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_ways_to_write_an_address(way: str) -> None:
+    assert addresses(WAYS[way]) == [ADDRESS]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_ways_to_write_an_address_of_another_domain(way: str) -> None:
+    """What is found does not depend on whose page it is."""
+    assert addresses(WAYS[way], "https://drugaya.com/") == [ADDRESS]
+
+
+@pytest.mark.parametrize("html", OTHER_WAYS)
+def test_other_addresses(html: str) -> None:
+    assert addresses(html) == [OTHER_WAYS[html]]
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_traps(trap: str) -> None:
+    assert addresses(TRAPS[trap]) == []
+
+
+PHONES = {
+    '<a href="tel:+78432334455">Позвонить</a>': ("+78432334455", None, "tel", 0.9),
+    '<a href="tel:+7%20(843)%20233-44-55">x</a>': ("+78432334455", None, "tel", 0.9),
+    '<a href="tel:88432334455;ext=12">x</a>': ("+78432334455", "12", "tel", 0.9),
+    "<p>Тел.: 8 (843) 233-44-55 доб. 123</p>": ("+78432334455", "123", "text", 0.6),
+    "<p>+7 843 233 44 55</p>": ("+78432334455", None, "text", 0.6),
+    "<p>8-800-555-35-35</p>": ("+78005553535", None, "text", 0.6),
+    "<p>8 (843) <b>233-44-55</b></p>": ("+78432334455", None, "text", 0.6),
+    "<p>Телефон (843) 233-44-55</p>": ("+78432334455", None, "text", 0.6),
+    "<p>+49 30 901820</p>": ("+4930901820", None, "text", 0.6),
+    '<a href="https://wa.me/78432334455">WhatsApp</a>': ("+78432334455", None, "messenger", 0.7),
+    '<span itemprop="telephone">+7 (843) 233-44-55</span>': ("+78432334455", None, "microdata", 0.85),
+}
+
+
+@pytest.mark.parametrize("html", PHONES)
+def test_phones_become_e164(html: str) -> None:
+    (phone,) = read(html).phones
+    assert (phone.value, phone.extension, phone.source.value, phone.quality) == PHONES[html]
+
+
+def test_two_phones_in_neighbouring_cells_are_two() -> None:
+    found = read("<table><tr><td>8 (843) 233-44-55</td><td>8 (843) 233-44-56</td></tr></table>").phones
+    assert [phone.value for phone in found] == ["+78432334455", "+78432334456"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("ИНН 7707083893", "ОГРН 1027700132195", "р/с 40702810900000012345", "БИК 044525225", "8 000 руб."),
+        *("12.05.2024 10:00", "© 2010–2026", "Арт. 8432334455", "0123456789", "ГОСТ 8239-89 8432334455"),
+        *("+7 (000) 000-00-00", "2023-2024-2025-2026"),
+    ],
+)
+def test_numbers_that_are_no_phones(text: str) -> None:
+    assert read(f"<p>{text}</p>").phones == []
+
+
+def test_an_extension_that_one_place_knows_goes_to_the_number() -> None:
+    (phone,) = read('<a href="tel:+78432334455">x</a><p>8 (843) 233-44-55 доб. 7</p>').phones
+    assert (phone.source.value, phone.extension) == ("tel", "7")
+
+
+TAX = {
+    "ИНН 7707083893, ОГРН 1027700132195": (["7707083893"], ["1027700132195"]),
+    "ИНН/КПП: 7707083893/773601001": (["7707083893"], []),
+    "ИНН 77 07 083893": (["7707083893"], []),
+    "ОГРНИП 304500116000157, ИНН 500100732259": (["500100732259"], ["304500116000157"]),
+    "ИНН 7707083894": ([], []),
+    "7707083893": ([], []),
+    "Длинный 7707083893": ([], []),
+    "Тел. 7707083893": ([], []),
+}
+
+
+@pytest.mark.parametrize("text", TAX)
+def test_tax_numbers_need_a_label_and_right_digits(text: str) -> None:
+    found = read(f"<p>{text}</p>")
+    assert (found.inn, found.ogrn) == TAX[text]
+
+
+@given(st.integers(0, 10**12 - 1))
+def test_any_other_last_digit_is_wrong(number: int) -> None:
+    ogrn = f"{number:012}"
+    assert sum(is_ogrn(ogrn + str(digit)) for digit in range(10)) == 1
+    inn = f"{number:012}"[:9]
+    assert sum(is_inn(inn + str(digit)) for digit in range(10)) == 1
+
+
+def test_the_best_place_comes_first_and_each_address_once() -> None:
+    html = (
+        "<p>sales@firma.ru info@firma.ru ivan.petrov@firma.ru zavod@mail.ru</p>"
+        '<a href="mailto:Info@Firma.ru">Почта</a>'
+    )
+    emails = read(html).emails
+    assert [(email.value, email.quality, email.source.value, email.primary) for email in emails] == [
+        ("info@firma.ru", 1.0, "mailto", True),
+        ("sales@firma.ru", 0.8, "text", False),
+        ("ivan.petrov@firma.ru", 0.8, "text", False),
+        ("zavod@mail.ru", 0.8, "text", False),
+    ]
+    assert [email.role for email in emails] == ["role", "role", "personal", "role"]
+    assert [email.freemail for email in emails] == [False, False, False, True]
+
+
+def test_a_studio_reads_its_own_mail() -> None:
+    """The words that tell a web studio's address say nothing about the owner of the page."""
+    html = '<p>Разработка сайтов: hello@studio.ru</p><a href="mailto:hello@studio.ru">Создание сайтов</a>'
+    assert addresses(html, "https://studio.ru/") == ["hello@studio.ru"]
+
+
+_RUSSIAN = "<p>Насосный завод в Казани. Пишите на info@firma.ru или (собака) звоните</p>"
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "utf-8-sig", "cp1251", "koi8-r", "utf-16"])
+@pytest.mark.parametrize("meta", ["right", "none", "wrong"])
+def test_the_charset_is_found_out(charset: str, meta: str) -> None:
+    """By mark, by what the page says, and by its letters where it says nothing or something wrong."""
+    said = {"right": f'<meta charset="{charset}">', "none": "", "wrong": '<meta charset="utf-8">'}[meta]
+    html = f"<html><head>{said}</head><body>{_RUSSIAN * 3}<p>sales (собака) firma.ru</p></body></html>"
+    assert addresses(html.encode(charset)) == ["info@firma.ru", "sales@firma.ru"]
+
+
+HOSTILE = {
+    "nesting": "<div>" * 200_000 + "info@firma.ru",
+    "nesting, closed": "<div>" * 150_000 + "info@firma.ru" + "</div>" * 150_000,
+    "tables": "<table><tr><td>" * 100_000 + "info@firma.ru",
+    "at signs": "info@firma.ru " + "@" * 2_000_000,
+    "at signs in words": "info@firma.ru " + "a@" * 1_000_000,
+    "dots": "info@firma.ru " + "a." * 1_000_000 + "@" + "a." * 100_000,
+    "attributes": "info@firma.ru <div " + " ".join(f"a{i}=1" for i in range(200_000)) + ">x</div>",
+    "attributes with @": "info@firma.ru " + '<p title="x@y">' * 100_000,
+    "brackets": "info@firma.ru " + "(at" * 600_000,
+    "angle brackets": "info@firma.ru " + "<" * 2_000_000,
+    "unclosed tags": "info@firma.ru " + "<a " * 600_000,
+    "unclosed scripts": "info@firma.ru " + "<script>" * 200_000,
+    "comments": "info@firma.ru " + "<!--" * 500_000,
+    "formatting": "info@firma.ru <div>"
+    + "".join(f"<font size={i}>" for i in range(5000))
+    + "</div>"
+    + "<p>x</p>" * 50_000,
+    "digits": "info@firma.ru " + "8 " * 1_000_000,
+    "phones": "info@firma.ru " + "8 (843) 233-44-55 " * 100_000,
+    "labels": "info@firma.ru " + "ИНН " * 400_000,
+    "entities": "info@firma.ru " + "&#64;" * 400_000,
+    "script strings": "info@firma.ru <script>" + "'a'+" * 400_000 + "'@'</script>",
+    "script brackets": "info@firma.ru <script>x='@'+" + "(" * 400_000 + "</script>",
+    "script lists": "info@firma.ru <script>x='@';y=" + "[" * 400_000 + "</script>",
+    "script quotes": "info@firma.ru <script>'@'" + "\"'`" * 400_000 + "</script>",
+    "json": 'info@firma.ru <script type="application/ld+json">' + '{"a":[' * 200_000 + "</script>",
+    "styles": "info@firma.ru <style>" + ".a{display:none}" * 20_000 + "</style>" + "<b class=a>x</b>" * 5000,
+    "hidden": "info@firma.ru " + '<i style="display:none">x</i>' * 60_000,
+    "zeros": "info@firma.ru " + "\x00" * 1_000_000,
+}
+
+
+@pytest.mark.parametrize("shape", HOSTILE)
+def test_hostile_pages_take_seconds_at_the_most(shape: str) -> None:
+    """Every one of them takes minutes or for ever where a step is quadratic."""
+    began = time.process_time()
+    found = addresses(HOSTILE[shape])
+    assert time.process_time() - began < 5
+    assert "info@firma.ru" in found
+
+
+@settings(max_examples=200)
+@given(
+    st.binary(max_size=300) | st.text(alphabet="<>/=\"'@.()[]&#;абвat \x1e+-{}", max_size=200).map(str.encode)
+)
+def test_reading_never_fails(data: bytes) -> None:
+    found = contact_reader().read(data, "no url")
+    assert all("@" in email.value for email in found.emails)
+
+
+@given(
+    st.from_regex(r"[a-z][a-z0-9]{0,10}(\.[a-z0-9]{1,8})?", fullmatch=True),
+    st.from_regex(r"[a-z][a-z0-9]{2,12}\.(ru|com|kz|org)", fullmatch=True),
+    st.sampled_from(["{0}@{1}", "{0} (at) {1}", "{0}[собака]{1}", "{0}<!-- -->@<b>{1}</b>", "{0}&#64;{1}"]),
+)
+def test_any_address_is_found_in_any_way(local: str, domain: str, way: str) -> None:
+    page = f"<p>Пишите: {way.format(local, domain)} — ответим</p>"
+    plain = contact_reader().read(f"<a href='mailto:{local}@{domain}'>x</a>".encode(), "https://x.ru/")
+    assert addresses(page) == [email.value for email in plain.emails]
