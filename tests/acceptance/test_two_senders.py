@@ -131,6 +131,8 @@ def test_a_mailout_leaves_from_the_sender_that_it_was_made_for(desk: Desk) -> No
     with smtp_host() as host:
         add(desk, GOOD, host, "SENDER_GOOD")
         mailout_id = desk.json("mailout", "create", str(letter), f"--sender={GOOD}")["id"]
+        shown = desk.json("mailout", "preview", mailout_id)["file"]
+        assert GOOD in Path(shown).read_text()
         desk.run("sender", "hold", GOOD, "--reason=the invoice is open")
         assert "the invoice is open" in desk.run("mailout", "send", mailout_id, "--yes", code=3).stderr
         held = desk.json("mailout", "status", mailout_id)["standstill"]

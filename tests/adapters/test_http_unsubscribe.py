@@ -13,8 +13,9 @@ import pytest
 
 from sendonce.domain.engine.events import BounceType, EventKind
 from sendonce.domain.engine.jobs import Job
+from sendonce.domain.engine.sender_identities import NewSender
 from sendonce.domain.engine.tokens import sign_token
-from sendonce.domain.people.subscribers import SubscriberStatus
+from sendonce.domain.people.subscribers import DEFAULT_TENANT, SubscriberStatus
 from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
 from sendonce.entrypoints.http.pages import choose_language, shortened
 from tests.adapters.http_stage import Answer, HttpStage, serving, token_of
@@ -209,6 +210,19 @@ def test_the_page_names_the_sender(sqlite_url: str) -> None:
     with serving(sqlite_url, {**sender, "LIST_NAME": "The Bakery"}) as service:
         page = service.ask("HEAD", _link(job))
         assert page.status == 200
+        assert "<strong>The Bakery</strong>" in service.ask("GET", _link(job)).text
+
+
+def test_the_page_names_an_added_sender(sqlite_url: str) -> None:
+    """The reader knows the sender that wrote, not the one in the settings."""
+    with serving(sqlite_url, {"SMTP_HOST": "127.0.0.1", "SMTP_FROM_EMAIL": "own@agency.example"}) as service:
+        new = NewSender("news@bakery.example", "maildir", "/nowhere", name="The Bakery")
+        added = service.store.senders.add(DEFAULT_TENANT, new, "ann")
+        mailout = service.stage.new_mailout(sender_id=added.id).id
+        service.stage.subscribe([1])
+        service.store.mailouts.start(mailout)
+        service.stage.plan(mailout)
+        (job,) = service.store.jobs.list(dispatch_id=mailout)
         assert "<strong>The Bakery</strong>" in service.ask("GET", _link(job)).text
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.errors import BadSetting
 from sendonce.settings import Settings, usual_security
 from sendonce.wiring.transports import rate_key, sender_key
@@ -13,6 +14,7 @@ from sendonce.wiring.transports import rate_key, sender_key
 if TYPE_CHECKING:
     from sendonce.domain.engine.sender_identities import NewSender
     from sendonce.flows.engine.show_senders import KeyOf
+    from sendonce.ports.store import Store
 
 _SMTP_PORT = 587
 
@@ -40,6 +42,12 @@ def keys_of(settings: Settings) -> KeyOf:
     """The key of any sender; None is the environment's own."""
     own = str(sender_key(settings))
     return lambda identity: own if identity is None else key_of(settings, identity.made)
+
+
+def sender_settings(settings: Settings, store: Store, sender_id: str) -> Settings:
+    """As a letter of that sender carries them; the environment's own for one that is not known."""
+    added = store.senders.get(sender_id) if sender_id != OWN_SENDER else None
+    return described(settings, added.made) if added is not None else settings
 
 
 def described(settings: Settings, made: NewSender) -> Settings:

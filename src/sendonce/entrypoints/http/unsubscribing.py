@@ -11,6 +11,7 @@ from collections.abc import Callable
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.entrypoints.http import pages
 from sendonce.entrypoints.http.answers import answer
 from sendonce.entrypoints.http.bodies import read_body
@@ -32,7 +33,7 @@ class UnsubscribeEndpoints:
     def __init__(self, service: Service, links: LinkReader) -> None:
         self._service = service
         self._links = links
-        self._senders: dict[str, str] = {}
+        self._senders: dict[tuple[str | None, str], str] = {}
 
     async def leave(self, request: Request) -> Response:
         """GET unsubscribes at once, or asks first; HEAD, which link checkers send, only looks.
@@ -69,20 +70,31 @@ class UnsubscribeEndpoints:
 
     def _visited(self, flow: _Flow, job_id: str) -> tuple[Recipient, str] | None:
         recipient = flow(self._service.store, job_id)
-        return None if recipient is None else (recipient, self._sender_of(recipient.letter_id))
+        return None if recipient is None else (recipient, self._sender_of(recipient))
 
-    def _sender_of(self, letter_id: str | None) -> str:
+    def _sender_of(self, recipient: Recipient) -> str:
         """Whose letters they are, as the reader knows them. A letter that was sent does not change."""
         settings = self._service.settings
-        usual = settings.list_name or settings.sender_name or settings.sender.rpartition("@")[2]
-        if settings.list_name or letter_id is None:
-            return usual
-        if letter_id not in self._senders:
+        if settings.list_name:
+            return settings.list_name
+        named = (recipient.letter_id, recipient.sender_id)
+        if named not in self._senders:
             if len(self._senders) >= _MOST_SENDERS:
                 self._senders.clear()
-            letter = self._service.store.letters.get(letter_id)
-            self._senders[letter_id] = (letter.from_name if letter else None) or usual
-        return self._senders[letter_id]
+            self._senders[named] = self._name_in(recipient.letter_id) or self._usual(recipient.sender_id)
+        return self._senders[named]
+
+    def _name_in(self, letter_id: str | None) -> str | None:
+        letter = self._service.store.letters.get(letter_id) if letter_id is not None else None
+        return letter.from_name if letter else None
+
+    def _usual(self, sender_id: str) -> str:
+        """The sender's name, or the domain of its address."""
+        added = self._service.store.senders.get(sender_id) if sender_id != OWN_SENDER else None
+        if added is not None:
+            return added.made.name or added.address.rpartition("@")[2]
+        settings = self._service.settings
+        return settings.sender_name or settings.sender.rpartition("@")[2]
 
     def _language(self, request: Request) -> str:
         """The owner's, else the one that the reader's first page had, else what the browser likes."""

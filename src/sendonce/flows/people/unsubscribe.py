@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass, replace
 
 from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.domain.people.suppressions import SuppressionReason
 from sendonce.errors import BadInput
 from sendonce.ports.people import PeopleStore
@@ -25,6 +26,7 @@ class Recipient:
     held_back: SuppressionReason | None = None
     undoable: bool = False
     is_test: bool = False
+    sender_id: str = OWN_SENDER
 
     @property
     def suppressed(self) -> bool:
@@ -38,7 +40,7 @@ def look_up(store: PeopleStore, job_id: str) -> Recipient | None:
     if job is None or dispatch is None:
         return None
     letter_id = job.letter_id or dispatch.letter_id
-    recipient = Recipient(job.recipient, letter_id, is_test=dispatch.is_test)
+    recipient = Recipient(job.recipient, letter_id, is_test=dispatch.is_test, sender_id=dispatch.sender_id)
     try:
         address = parse_address(job.recipient)
     except BadInput:  # an erased recipient has a hash in place of the address, and gets no letters

@@ -87,11 +87,12 @@ def preview(
     from sendonce.wiring.messages import sample_message_settings
     from sendonce.wiring.notion import letter_sources
     from sendonce.wiring.reports import write_preview
+    from sendonce.wiring.senders import sender_settings
 
     settings = ready_settings()
     with opened_store(settings) as store:
         mailout = find_mailout(store, mailout_id)
-        letters = sample_message_settings(settings)
+        letters = sample_message_settings(sender_settings(settings, store, mailout.sender_id))
         shown = preview_mailout(store, letters, letter_sources(settings, store), mailout, email or None)
     path = write_preview(settings, mailout.id, shown)
     if json:
