@@ -455,6 +455,19 @@ def test_a_flood_of_forged_messages_waits_and_genuine_ones_get_through(
     assert (answered.status, answered.headers["retry-after"]) == (503, "20")
 
 
+def test_messages_that_name_no_topic_of_ours_slow_down_nobody(
+    service: HttpStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SNS may come from the same address, behind a proxy: only who knows a topic and forges is slowed."""
+    stranger = {"TopicArn": f"{TOPIC[:-1]}-of-somebody-else", "Message": "x"}
+    assert {service.ask("POST", "/ses-events", stranger).status for _ in range(25)} == {403}
+    slowed: list[SlowLane] = []
+    slow = SlowLane.turn
+    monkeypatch.setattr(SlowLane, "turn", lambda lane: slowed.append(lane) or slow(lane))
+    assert _post(service, _signed(_event("Open"))).status == 200
+    assert slowed == []
+
+
 def test_the_slow_lane_takes_a_small_share_of_the_time() -> None:
     """One at a time, and a rest after each that is many times as long as it took."""
 
