@@ -17,8 +17,10 @@ from typing import cast
 
 import uvloop
 
+# The answer to every question: about the account, and about the sender before a mailout is started.
 _ACCOUNT = {
     "SendingEnabled": True,
+    "VerifiedForSendingStatus": True,
     "SendQuota": {"Max24HourSend": -1.0, "MaxSendRate": 1_000_000.0, "SentLast24Hours": 0.0},
 }
 # SES's own message ids have 60 characters.
