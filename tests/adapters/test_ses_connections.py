@@ -16,6 +16,7 @@ from sendonce.adapters.aws import http1
 from sendonce.adapters.aws.credentials import StaticCredentials
 from sendonce.adapters.transports.ses import SesSettings, SesTransport
 from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Refused
+from sendonce.domain.engine.parcels import Parcel
 from sendonce.errors import BadInput
 from tests.adapters.http_server import ScriptedServer, Step, accepted
 from tests.adapters.ses_tray import KEYS, Tray, carry_by_script, raw_answer, ses_error, ses_transport
@@ -239,6 +240,31 @@ def test_cancelled_before_the_wire_is_a_deferral() -> None:
     outcome = tray.outcome
     assert isinstance(outcome, Deferred)
     assert (outcome.code, outcome.retry_after, outcome.throttle) == ("cancelled", 0, True)
+
+
+def test_a_letter_that_was_to_follow_when_the_lane_was_stopped_never_left() -> None:
+    """It was taken behind the last answer and waited for a new connection when the lane was cancelled."""
+
+    async def scenario(url: str, tray: Tray) -> None:
+        task = asyncio.create_task(ses_transport(url).carry(tray, 1))
+        take_nowait = tray.take_nowait
+
+        def take_and_cancel() -> Parcel | None:
+            task.get_loop().call_soon(task.cancel)
+            return take_nowait()
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(tray, "take_nowait", take_and_cancel)
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    closing = raw_answer('HTTP/1.1 200 OK\nConnection: close\nContent-Length: 18\n\n{"MessageId": "a"}')
+    with ScriptedServer([closing]) as server:
+        tray = Tray(2)
+        asyncio.run(scenario(server.url, tray))
+    assert tray.outcomes["job-0"] == Accepted("a")
+    assert isinstance(tray.outcomes["job-1"], Deferred)
+    assert tray.wired == ["job-0"]
 
 
 def test_an_answer_that_meets_the_cancellation_counts() -> None:

@@ -100,9 +100,17 @@ class SesLane:
             return None
         try:
             return await self._turn
-        finally:
-            if self._on_wire is not None:
-                self._feed.settle(self._take_off_wire(), _STOPPED)
+        except (asyncio.CancelledError, Exception):
+            self._put_down()
+            raise
+
+    def _put_down(self) -> None:
+        """The lane ends. A letter on the wire is in doubt; one that was to follow just now never left."""
+        if self._on_wire is not None:
+            self._feed.settle(self._take_off_wire(), _STOPPED)
+        following = None if self._turn.cancelled() or self._turn.exception() else self._turn.result()
+        if following is not None:
+            self._feed.settle(following, _CANCELLED)
 
     async def _connected(self) -> Connection:
         """The open connection, or a new one where the server hung up or is about to."""
