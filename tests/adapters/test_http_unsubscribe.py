@@ -17,7 +17,8 @@ from sendonce.domain.engine.sender_identities import NewSender
 from sendonce.domain.engine.tokens import sign_token
 from sendonce.domain.people.subscribers import DEFAULT_TENANT, SubscriberStatus
 from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
-from sendonce.entrypoints.http.pages import choose_language, shortened
+from sendonce.entrypoints.http.page_frame import choose_language
+from sendonce.entrypoints.http.pages import shortened
 from tests.adapters.http_stage import Answer, HttpStage, serving, token_of
 from tests.conformance.backdoor import pass_time
 from tests.conformance.stage import LETTER, address

@@ -9,6 +9,7 @@ from sendonce.domain.engine.addresses import Address
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.people_columns import PeopleColumns
 from sendonce.domain.people.privacy import Erasure, PersonFile
+from sendonce.domain.people.sign_ups import Confirmation, SignUp, SignUpWish
 from sendonce.domain.people.subscribers import (
     Addition,
     ImportCounts,
@@ -56,6 +57,16 @@ class Subscribers(Protocol):
 
     def count_lacking(self, tenant_id: TenantId, variable: str) -> int:
         """Active subscribers who have no value for a letter's variable."""
+
+
+class SignUps(Protocol):
+    """Wishes to be written to, which a link in a letter confirms."""
+
+    def ask(self, tenant_id: TenantId, wish: SignUpWish) -> SignUp | None:
+        """Note a wish; a person who is not known yet is pending. None where no letter is to go out."""
+
+    def confirm(self, sign_up_id: str) -> Confirmation | None:
+        """Make the person a subscriber, in the audit log; a repeat changes nothing. None: unknown."""
 
 
 class SeenKeys(Protocol):
@@ -127,6 +138,7 @@ class PeopleStore(EngineStore, Protocol):
     """An open database, with its people."""
 
     subscribers: Subscribers
+    sign_ups: SignUps
     suppressions: Suppressions
     people: People
     keys: Keys

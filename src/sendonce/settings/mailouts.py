@@ -38,6 +38,11 @@ class MailoutSettings:
         "that page.")
     unsubscribe_confirm: bool = setting("mailouts", kinds.flag, False,
         "Whether the unsubscribe page asks first, for lists plagued by link scanners.")
+    sign_up: bool = setting("mailouts", kinds.flag, False,
+        "Whether POST /subscribe is open: whoever signs up gets a letter, and is a subscriber once they have "
+        "confirmed it.")
+    sign_up_wording: str = setting("mailouts", kinds.text, "I want to get letters from you by e-mail.",
+        "What people agree to on your sign-up form, word for word: kept as the record of their consent.")
     # Notion
     notion_token: str = secret("Notion",
         "notion.so/my-integrations: New integration, Internal integration secret.")

@@ -156,7 +156,26 @@ subscribers = Table(
     _moment("created_at", nullable=False),
     _moment("updated_at", nullable=False),
     # SQLite looks through an IN of three in a table, which costs every row; one of two is two comparisons.
-    CheckConstraint("status = 'active' OR status IN ('unsubscribed', 'bounced')", name="subscribers_status"),
+    CheckConstraint(
+        "status = 'active' OR status IN ('unsubscribed', 'bounced') OR status = 'pending'",
+        name="subscribers_status",
+    ),
+)
+
+# Who asked for letters on a form, and what they agreed to: the record of consent once it is confirmed.
+sign_ups = Table(
+    "sign_ups",
+    metadata,
+    _id(),
+    _tenant(),
+    Column("email", Text, nullable=False),
+    Column("address_key", Text, nullable=False),
+    Column("name", Text),
+    Column("source", Text, nullable=False),
+    Column("wording", Text, nullable=False),
+    _moment("requested_at", nullable=False),
+    _moment("confirmed_at"),
+    Index("sign_ups_of_address", "address_key", "requested_at"),
 )
 
 letters = Table(
@@ -192,6 +211,8 @@ dispatches = Table(
     _flag("cancelled"),
     Column("reason", Text),
     _flag("is_test"),
+    # The recipients want this very letter: an unsubscription does not keep it from them.
+    _flag("asked_for"),
     Column("weight", Integer, nullable=False, server_default=text("1")),
     # No job is due before it; null where nothing is scheduled. Too early is harmless: a claim puts it right.
     _moment("due_from"),

@@ -46,7 +46,9 @@ class Dispatch:
 
     ``letter_id`` holds for jobs without their own. All jobs leave from ``sender_id``, which is empty for the
     environment's own sender: a door with several senders opens a dispatch for each.
-    ``reason`` says why it is paused or cancelled. ``weight`` is its share beside other dispatches.
+    ``reason`` says why it is paused or cancelled.
+    ``weight`` is its share beside other dispatches. The recipients of what is ``asked_for`` want this very
+    letter: an unsubscription does not keep it from them.
     """
 
     id: str
@@ -61,6 +63,7 @@ class Dispatch:
     cancelled: bool
     reason: str | None
     is_test: bool
+    asked_for: bool
     weight: int
     created_at: datetime
     started_at: datetime | None
@@ -83,6 +86,7 @@ class NewDispatch:
     letter_id: str | None = None
     sender_id: str = OWN_SENDER
     is_test: bool = False
+    asked_for: bool = False
     weight: int = 1
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from html import escape
 
-from sendonce.domain.engine.tokens import sign_token
+from sendonce.domain.engine.tokens import CONFIRM, sign_token
 from sendonce.errors import BadInput
 
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
@@ -84,6 +84,11 @@ def unsubscribe_url(base_url: str, job_id: str, secret: bytes) -> str:
 def unsubscribe_prefix(base_url: str) -> str:
     """The unsubscribe link up to its token."""
     return _prefix(base_url, "unsubscribe")
+
+
+def confirm_url(base_url: str, sign_up_id: str, secret: bytes) -> str:
+    """The link by which whoever signed up says that it was them."""
+    return _prefix(base_url, "confirm") + sign_token(sign_up_id, secret, CONFIRM)
 
 
 def view_prefix(base_url: str) -> str:

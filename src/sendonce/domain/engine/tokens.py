@@ -23,6 +23,7 @@ _VERSION = b"\x01"
 # One secret signs links of several kinds: what is signed says what it is for.
 UNSUBSCRIBE = b"sendonce unsubscribe\x00"
 VIEW = b"sendonce view\x00"
+CONFIRM = b"sendonce confirm\x00"
 _MAC_LENGTH = 16
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 

@@ -14,12 +14,15 @@ DEFAULT_TENANT = TenantId("default")
 
 
 class SubscriberStatus(StrEnum):
+    """From who may yet be written to, down to who may not."""
+
+    PENDING = "pending"  # asked for letters, and has not confirmed it yet
     ACTIVE = "active"
     BOUNCED = "bounced"
     UNSUBSCRIBED = "unsubscribed"
 
 
-OPTED_OUT = frozenset(SubscriberStatus) - {SubscriberStatus.ACTIVE}
+OPTED_OUT = frozenset({SubscriberStatus.BOUNCED, SubscriberStatus.UNSUBSCRIBED})
 
 EXPORTED = ("email", "name", "status", "status_updated_at", "created_at")
 """The titles that every export of ours begins with. An import knows it by them."""
@@ -86,7 +89,7 @@ def addition_of(known: SubscriberStatus | None, *, suppressed: bool, consent: bo
     """An opt-out stays an opt-out, unless it was lifted on purpose and there is word of a new consent."""
     if suppressed:
         return Addition.SUPPRESSED
-    if known is None:
+    if known in (None, SubscriberStatus.PENDING):
         return Addition.ADDED
     if known == SubscriberStatus.ACTIVE:
         return Addition.KNOWN

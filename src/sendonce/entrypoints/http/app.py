@@ -25,6 +25,7 @@ from sendonce.entrypoints.http.notion import NotionWebhookEndpoint
 from sendonce.entrypoints.http.operations import OperationEndpoints
 from sendonce.entrypoints.http.service import Service
 from sendonce.entrypoints.http.ses_events import SesEventEndpoint, attend_to_events
+from sendonce.entrypoints.http.signing_up import SignUpEndpoints
 from sendonce.entrypoints.http.unsubscribing import UnsubscribeEndpoints
 from sendonce.errors import SendonceError
 from sendonce.ports.engine import ReadableMeter
@@ -82,6 +83,7 @@ def _routes(service: Service) -> list[Route]:
     events = SesEventEndpoint(service)
     links = LinkReader(service)
     leave = UnsubscribeEndpoints(service, links)
+    sign_up = SignUpEndpoints(service, links)
     letter = LetterPageEndpoint(service, links)
     inbox = notion_inbox(service.settings)
     service.at_close.append(inbox.close)
@@ -93,6 +95,8 @@ def _routes(service: Service) -> list[Route]:
         Route("/ses-events", events.post, methods=["POST"]),
         Route("/unsubscribe", leave.leave, methods=["GET", "POST"]),
         Route("/unsubscribe/undo", leave.undo, methods=["POST"]),
+        Route("/subscribe", sign_up.subscribe, methods=["POST"]),
+        Route("/confirm", sign_up.confirm, methods=["GET", "POST"]),
         Route("/send-mailout", mailouts.start, methods=["POST"]),
         Route("/mailouts/{mailout_id}", mailouts.status, methods=["GET"]),
         Route("/assets/{sha256}", assets.get, methods=["GET"]),

@@ -9,6 +9,7 @@ from sendonce.domain.engine.tokens import VIEW
 from sendonce.entrypoints.http import pages
 from sendonce.entrypoints.http.answers import answer
 from sendonce.entrypoints.http.links import LinkReader
+from sendonce.entrypoints.http.page_frame import CONTENT_SECURITY_POLICY, choose_language
 from sendonce.entrypoints.http.service import Service
 from sendonce.errors import Unavailable
 from sendonce.flows.mailouts.view_letter import view_letter
@@ -29,7 +30,7 @@ class LetterPageEndpoint:
 
     async def get(self, request: Request) -> Response:
         settings = self._service.settings
-        language = settings.mail_language or pages.choose_language(request.headers.get("accept-language", ""))
+        language = settings.mail_language or choose_language(request.headers.get("accept-language", ""))
         page = None
         try:
             job_id = None
@@ -49,4 +50,4 @@ class LetterPageEndpoint:
 
 
 def _own_style() -> dict[str, str]:
-    return _HIDDEN | {"Content-Security-Policy": pages.CONTENT_SECURITY_POLICY}
+    return _HIDDEN | {"Content-Security-Policy": CONTENT_SECURITY_POLICY}

@@ -7,6 +7,8 @@ from typing import Any
 from sendonce import __version__
 
 _JSON = "application/json"
+_URLENCODED = "application/x-www-form-urlencoded"
+_SIGN_UP_ERRORS = (400, 404, 408, 413, 429, 503)
 
 
 def _ref(schema: str) -> dict[str, str]:
@@ -118,6 +120,36 @@ _UNDO = {
         "requestBody": _ONE_CLICK,
         "responses": _answers(_page("Subscribed again, or why not."), 408, 413) | _BAD_LINK,
     }
+}
+
+_SUBSCRIBE = {
+    "post": {
+        "operationId": "signUp",
+        "summary": "Ask for letters; a letter of confirmation goes out",
+        "description": "Only with SIGN_UP=true, 404 otherwise. The answer is the same for every address. "
+        "A form of a web site may be posted here as it is; it is answered with a page.",
+        "requestBody": {
+            "required": True,
+            "content": {kind: {"schema": _ref("SignUp")} for kind in (_JSON, _URLENCODED)},
+        },
+        "responses": {"202": _json("Taken.", _ref("Accepted"))}
+        | {str(status): {"$ref": f"#/components/responses/{status}"} for status in _SIGN_UP_ERRORS},
+    }
+}
+
+_CONFIRM = {
+    "get": {
+        "operationId": "openConfirmationLink",
+        "summary": "Ask whether letters are wanted; changes nothing",
+        "parameters": [_TOKEN, _LANGUAGE],
+        "responses": {"200": _page("The question.")} | _BAD_LINK,
+    },
+    "post": {
+        "operationId": "confirmSignUp",
+        "summary": "Confirm a sign-up; idempotent",
+        "parameters": [_TOKEN, _LANGUAGE],
+        "responses": _answers(_page("Subscribed, or why not."), 408, 413) | _BAD_LINK,
+    },
 }
 
 _SEND_MAILOUT = {
@@ -251,6 +283,12 @@ _SCHEMAS = {
             ],
         ),
     ),
+    "SignUp": _object(
+        ["email"],
+        email=_text("One bare address.", minLength=3, maxLength=254),
+        name=_text("The person's name, if they gave one.", maxLength=200),
+    ),
+    "Accepted": _object(["status"], status={"type": "string", "enum": ["accepted"]}),
     "SendMailout": _object(
         ["mailout_id"],
         mailout_id=_text(
@@ -336,6 +374,8 @@ OPENAPI: dict[str, Any] = {
         "/ses-events": _SES_EVENTS,
         "/unsubscribe": _UNSUBSCRIBE,
         "/unsubscribe/undo": _UNDO,
+        "/subscribe": _SUBSCRIBE,
+        "/confirm": _CONFIRM,
         "/send-mailout": _SEND_MAILOUT,
         "/mailouts/{mailout_id}": _MAILOUT,
         "/assets/{sha256}": _ASSET,

@@ -13,9 +13,9 @@ from starlette.responses import Response
 
 from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.entrypoints.http import pages
-from sendonce.entrypoints.http.answers import answer
 from sendonce.entrypoints.http.bodies import read_body
 from sendonce.entrypoints.http.links import LinkReader
+from sendonce.entrypoints.http.page_frame import language_for, page_answer
 from sendonce.entrypoints.http.service import Service
 from sendonce.errors import Unavailable
 from sendonce.flows.people.unsubscribe import Recipient, look_up, undo_unsubscribe, unsubscribe
@@ -52,7 +52,7 @@ class UnsubscribeEndpoints:
         return await self._carry_out(request, undo_unsubscribe, pages.undone)
 
     async def _carry_out(self, request: Request, flow: _Flow, page: _Page) -> Response:
-        language = self._language(request)
+        language = language_for(request, self._service.settings.mail_language)
         token = request.query_params.get("token", "")
         found = None
         try:
@@ -61,12 +61,12 @@ class UnsubscribeEndpoints:
                 found = await self._service.in_writer(self._visited, flow, job_id)
         except Unavailable as exc:
             log.error("unsubscribe link failed", extra={"fields": {"error": str(exc)}})
-            return _html(pages.out_of_order(language), language, 503)
+            return page_answer(pages.out_of_order(language), language, 503)
         if found is None:
             status = 404 if self._service.gate.tolerates(request) else 429
-            return _html(pages.bad_link(language), language, status)
+            return page_answer(pages.bad_link(language), language, status)
         recipient, sender = found
-        return _html(page(pages.Visit(language, recipient, sender, token)), language)
+        return page_answer(page(pages.Visit(language, recipient, sender, token)), language)
 
     def _visited(self, flow: _Flow, job_id: str) -> tuple[Recipient, str] | None:
         recipient = flow(self._service.store, job_id)
@@ -95,20 +95,3 @@ class UnsubscribeEndpoints:
             return added.made.name or added.address.rpartition("@")[2]
         settings = self._service.settings
         return settings.sender_name or settings.sender.rpartition("@")[2]
-
-    def _language(self, request: Request) -> str:
-        """The owner's, else the one that the reader's first page had, else what the browser likes."""
-        kept = request.query_params.get("lang", "")
-        wanted = request.headers.get("accept-language", "")
-        chosen = kept if kept in pages.LANGUAGES else pages.choose_language(wanted)
-        return self._service.settings.mail_language or chosen
-
-
-def _html(page: str, language: str, status: int = 200) -> Response:
-    headers = {
-        "Content-Language": language,
-        "Content-Security-Policy": pages.CONTENT_SECURITY_POLICY,
-        "Vary": "Accept-Language",
-        "X-Robots-Tag": "noindex, nofollow",
-    }
-    return answer(page.encode("utf-8"), "text/html; charset=utf-8", status, headers)

@@ -21,6 +21,7 @@ from sendonce.adapters.stores.memory.people import (
 from sendonce.adapters.stores.memory.privacy import MemoryPeople
 from sendonce.adapters.stores.memory.sender_holds import MemorySenderHolds
 from sendonce.adapters.stores.memory.senders import MemorySenders
+from sendonce.adapters.stores.memory.sign_ups import MemorySignUps
 from sendonce.adapters.stores.memory.state import State
 from sendonce.adapters.stores.memory.workers import MemoryCanaries, MemoryPermits, MemoryWorkers
 from sendonce.domain.people.soft_bounces import SOFT_BOUNCE_LIMIT
@@ -39,7 +40,7 @@ from sendonce.ports.engine import (
     Workers,
 )
 from sendonce.ports.mailouts import Assets, Mailouts
-from sendonce.ports.people import Keys, People, Subscribers, Suppressions
+from sendonce.ports.people import Keys, People, SignUps, Subscribers, Suppressions
 
 __all__ = ["MemoryStore"]
 
@@ -57,6 +58,7 @@ class MemoryStore:
     assets: Assets
     outbox: Outbox
     subscribers: Subscribers
+    sign_ups: SignUps
     suppressions: Suppressions
     people: People
     keys: Keys
@@ -82,6 +84,7 @@ class MemoryStore:
         self.assets = MemoryAssets()
         self.outbox = MemoryOutbox(self.state)
         self.subscribers = MemorySubscribers(self.state)
+        self.sign_ups = MemorySignUps(self.state)
         self.suppressions = MemorySuppressions(self.state)
         self.people = MemoryPeople(self.state)
         self.keys = MemoryKeys(self.state)

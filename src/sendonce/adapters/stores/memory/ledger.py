@@ -139,7 +139,7 @@ class MemoryLedger:
 
     def _claim_one(self, row: JobRow, claim: ClaimRequest, now: datetime) -> bool:
         row.code = row.message_id = row.death_proof = row.death_proof_at = row.absence_proof = None
-        if self._state.suppression_of(row.tenant_id, row.recipient_key):
+        if self._state.denied(row):
             move(row, Move.SKIP, reason="suppressed", settled_at=now)
             return False
         move(row, Move.CLAIM, reason=None, settled_at=None, attempt=row.attempt + 1)
@@ -185,7 +185,7 @@ class MemoryLedger:
             wanted = (
                 self._state.dispatches[row.dispatch_id].dispatch.claimable and row.accepted_attempt is None
             )
-            suppressed = self._state.suppression_of(row.tenant_id, row.recipient_key) is not None
+            suppressed = self._state.denied(row)
             return wanted and not suppressed and self._state.halted is None
 
     # -- the dead and the doubted --------------------------------------------------------------

@@ -316,8 +316,8 @@ def lower_status(
     now: datetime,
     bounce: tuple[str, str | None] | None = None,
 ) -> None:
-    """active → bounced → unsubscribed, never back up."""
-    ladder = [SubscriberStatus.ACTIVE, SubscriberStatus.BOUNCED, SubscriberStatus.UNSUBSCRIBED]
+    """pending or active → bounced → unsubscribed, never back up."""
+    ladder = list(SubscriberStatus)
     tenants = {tenant_id for tenant_id, _ in state.subscribers} if scope == EVERYBODY else {scope}
     for tenant_id in tenants:
         person = state.subscribers.get((tenant_id, address_key))

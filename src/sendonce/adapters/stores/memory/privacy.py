@@ -7,7 +7,7 @@ from datetime import datetime
 
 from sendonce.adapters.stores.memory.arrows import move
 from sendonce.adapters.stores.memory.state import JobRow, State
-from sendonce.domain.engine.addresses import Address
+from sendonce.domain.engine.addresses import Address, parse_address
 from sendonce.domain.engine.jobs import JobState, Move
 from sendonce.domain.people.privacy import (
     ERASED_NOTE,
@@ -59,6 +59,11 @@ class MemoryPeople:
             written = [*(key for _, key in places), *(row.recipient for row in jobs)]
             scrubber = Scrubber([address.text, address.key, *written], name)
             job_ids = {row.id for row in jobs}
+            self._state.sign_ups = {
+                each.id: each
+                for each in self._state.sign_ups.values()
+                if self._state.suppression_key(parse_address(each.email).key) != key
+            }
             for place in places:
                 del self._state.subscribers[place]
             erasure = Erasure(

@@ -21,9 +21,10 @@ from sendonce.domain.engine.senders import SenderHold
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.engine.workers import WorkerRecord
 from sendonce.domain.mailouts.mailouts import Mailout
+from sendonce.domain.people.sign_ups import SignUp
 from sendonce.domain.people.subscribers import Subscriber
 from sendonce.domain.people.suppression_keys import suppression_key
-from sendonce.domain.people.suppressions import EVERYBODY, Suppression
+from sendonce.domain.people.suppressions import EVERYBODY, Suppression, SuppressionReason
 
 
 @dataclass(slots=True)
@@ -123,6 +124,7 @@ class State:
     tenants_served: dict[str, float] = field(default_factory=dict)
     mailouts: dict[str, MailoutRow] = field(default_factory=dict)
     subscribers: dict[tuple[str, str], Subscriber] = field(default_factory=dict)
+    sign_ups: dict[str, SignUp] = field(default_factory=dict)
     suppressions: dict[tuple[str, str], Suppression] = field(default_factory=dict)
     events: list[tuple[DeliveryEvent, str | None, datetime]] = field(default_factory=list)
     unreadable: list[UnreadableEvent] = field(default_factory=list)
@@ -171,6 +173,15 @@ class State:
         """The suppression that denies this address, the global one first."""
         key = self.suppression_key(address_key)
         return self.suppressions.get((key, EVERYBODY)) or self.suppressions.get((key, tenant_id))
+
+    def denied(self, row: JobRow) -> bool:
+        """Whether the letter must not leave: what somebody asked for stands above their unsubscription."""
+        key = self.suppression_key(row.recipient_key)
+        places = ((key, EVERYBODY), (key, row.tenant_id))
+        reasons = {found.reason for place in places if (found := self.suppressions.get(place))}
+        if self.dispatches[row.dispatch_id].dispatch.asked_for:
+            reasons.discard(SuppressionReason.UNSUBSCRIBED)
+        return bool(reasons)
 
     def suppression_key(self, address_key: str) -> str:
         """The key that denies an address, also one that was erased and is a hash now."""

@@ -20,6 +20,7 @@ from sendonce.adapters.stores.schema import (
     mailouts,
     message_jobs,
     outbox,
+    sign_ups,
     subscribers,
     suppressions,
     unreadable_events,
@@ -104,6 +105,7 @@ class SqlPeople:
                 suppressed=suppress(tx, key, EVERYBODY, None, SuppressionReason.MANUAL, ERASED_NOTE, now),
                 notes=_erase_attempts(tx, jobs, scrubber) + _erase_documents(tx, documents, scrubber),
             )
+            tx.execute(sign_ups.delete().where(sign_ups.c.address_key.in_(scrubber.spellings)))
             _erase_plan_cursors(tx, scrubber)
             if erasure.changed:
                 insert_audit(tx, now, actor, "erase", name, {"letters": erasure.letters})

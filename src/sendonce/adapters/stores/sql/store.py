@@ -26,6 +26,7 @@ from sendonce.adapters.stores.sql.row_security import exposed, hidden_from_us, l
 from sendonce.adapters.stores.sql.rows import new_id
 from sendonce.adapters.stores.sql.sender_holds import SqlSenderHolds
 from sendonce.adapters.stores.sql.senders import SqlSenders
+from sendonce.adapters.stores.sql.sign_ups import SqlSignUps
 from sendonce.adapters.stores.sql.subscribers import SqlSubscribers
 from sendonce.adapters.stores.sql.suppressions import SqlSuppressions
 from sendonce.adapters.stores.sql.workers import SqlCanaries, SqlPermits, SqlWorkers
@@ -48,7 +49,7 @@ from sendonce.ports.engine import (
     Workers,
 )
 from sendonce.ports.mailouts import Assets, Mailouts
-from sendonce.ports.people import Keys, People, Subscribers, Suppressions
+from sendonce.ports.people import Keys, People, SignUps, Subscribers, Suppressions
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -67,6 +68,7 @@ class SqlStore:
     assets: Assets
     outbox: Outbox
     subscribers: Subscribers
+    sign_ups: SignUps
     suppressions: Suppressions
     people: People
     keys: Keys
@@ -88,6 +90,7 @@ class SqlStore:
         self.assets = SqlAssets(database)
         self.outbox = SqlOutbox(database)
         self.subscribers = SqlSubscribers(database)
+        self.sign_ups = SqlSignUps(database)
         self.suppressions = SqlSuppressions(database)
         self.people = SqlPeople(database)
         self.keys = SqlKeys(database)

@@ -62,7 +62,7 @@ class SqlSubscribers:
         with self._db.writing() as tx:
             if pepper_in_force(self._db, tx) != pepper:
                 raise Unavailable("The keys were rotated at this very moment: start the import again.")
-            _require_tenant(tx, tenant_id)
+            require_tenant(tx, tenant_id)
             begun = self._db.now(tx)
             denials = denied_mailboxes(people.denials, pepper, source, begun)
             suppress_all(tx, self._db, tenant_id, denials)
@@ -79,7 +79,7 @@ class SqlSubscribers:
     def add(self, tenant_id: TenantId, person: NewSubscriber, actor: str) -> Addition:
         with self._db.writing() as tx:
             key = suppression_key(person.address.key, pepper_in_force(self._db, tx))
-            _require_tenant(tx, tenant_id)
+            require_tenant(tx, tenant_id)
             own = (S.tenant_id == tenant_id) & (S.address_key == person.address.key)
             known = tx.execute(sa.select(S.status).where(own).with_for_update()).scalar_one_or_none()
             denied = suppressions.c.tenant_id.in_([tenant_id, EVERYBODY]) & (suppressions.c.key == key)
@@ -90,37 +90,9 @@ class SqlSubscribers:
             )
             if not addition.refused:
                 now = self._db.now(tx)
-                self._add(tx, tenant_id, person, key, now)
+                write_active(tx, self._db, tenant_id, person, key, now)
                 insert_audit(tx, now, actor, "add subscriber", person.address.text, {"outcome": addition})
             return addition
-
-    def _add(
-        self, tx: Connection, tenant_id: TenantId, person: NewSubscriber, key: str, now: datetime
-    ) -> None:
-        given = {
-            "id": new_id(now),
-            "tenant_id": tenant_id,
-            "email": person.address.text,
-            "address_key": person.address.key,
-            "suppression_key": key,
-            "from_name": person.name,
-            "attributes": person.attributes,
-            "consent": person.consent,
-            "created_at": now,
-            "updated_at": now,
-        }
-        insert = insert_for(self._db)(subscribers).values(given)
-        left = S.status != "active"
-        noted = {
-            "from_name": sa.func.coalesce(insert.excluded.from_name, S.from_name),
-            "consent": sa.func.coalesce(insert.excluded.consent, S.consent),
-            "status": "active",
-            "bounce_type": sa.case((left, sa.null()), else_=S.bounce_type),
-            "bounce_subtype": sa.case((left, sa.null()), else_=S.bounce_subtype),
-            "status_updated_at": sa.case((left, insert.excluded.updated_at), else_=S.status_updated_at),
-            "updated_at": insert.excluded.updated_at,
-        }
-        tx.execute(insert.on_conflict_do_update(index_elements=[S.tenant_id, S.address_key], set_=noted))
 
     def _write(self, tx: Connection, batch: ImportBatch, statuses: list[str]) -> tuple[int, int]:
         if not batch.ids:
@@ -216,7 +188,37 @@ class SqlSubscribers:
             return tx.execute(query.where(sa.func.coalesce(value, "") == "")).scalar_one()
 
 
-def _require_tenant(tx: Connection, tenant_id: TenantId) -> None:
+def write_active(
+    tx: Connection, database: Database, tenant_id: TenantId, person: NewSubscriber, key: str, now: datetime
+) -> None:
+    """Add a person, or make them active again, with the consent they gave."""
+    given = {
+        "id": new_id(now),
+        "tenant_id": tenant_id,
+        "email": person.address.text,
+        "address_key": person.address.key,
+        "suppression_key": key,
+        "from_name": person.name,
+        "attributes": person.attributes,
+        "consent": person.consent,
+        "created_at": now,
+        "updated_at": now,
+    }
+    insert = insert_for(database)(subscribers).values(given)
+    left = S.status != "active"
+    noted = {
+        "from_name": sa.func.coalesce(insert.excluded.from_name, S.from_name),
+        "consent": sa.func.coalesce(insert.excluded.consent, S.consent),
+        "status": "active",
+        "bounce_type": sa.case((left, sa.null()), else_=S.bounce_type),
+        "bounce_subtype": sa.case((left, sa.null()), else_=S.bounce_subtype),
+        "status_updated_at": sa.case((left, insert.excluded.updated_at), else_=S.status_updated_at),
+        "updated_at": insert.excluded.updated_at,
+    }
+    tx.execute(insert.on_conflict_do_update(index_elements=[S.tenant_id, S.address_key], set_=noted))
+
+
+def require_tenant(tx: Connection, tenant_id: TenantId) -> None:
     """Once a chunk, in place of a foreign key that would look once a row. Nothing deletes a tenant."""
     if tx.execute(sa.select(tenants.c.id).where(tenants.c.id == tenant_id)).first() is None:
         raise NotFound(f"There is no tenant {tenant_id!r}, so nobody was added to its list.")

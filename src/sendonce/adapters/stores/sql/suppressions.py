@@ -201,7 +201,7 @@ def mark_subscriber(
     now: datetime,
     bounce: tuple[str, str | None] | None = None,
 ) -> None:
-    """Lower a subscriber's status: active → bounced → unsubscribed, never back up.
+    """Lower a subscriber's status: pending or active → bounced → unsubscribed, never back up.
 
     Every tenant is named where all are meant: there is no index on addresses alone.
     """
@@ -209,7 +209,7 @@ def mark_subscriber(
     person = subscribers.update().where(of_scope, P.address_key == address_key)
     if bounce is not None:
         tx.execute(person.values(bounce_type=bounce[0], bounce_subtype=bounce[1], updated_at=now))
-    above = ["active"] if status == "bounced" else ["active", "bounced"]
+    above = ["pending", "active"] + ([] if status == "bounced" else ["bounced"])
     tx.execute(person.where(P.status.in_(above)).values(status=status, status_updated_at=now, updated_at=now))
 
 

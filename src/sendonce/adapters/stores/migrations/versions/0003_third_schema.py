@@ -58,6 +58,7 @@ def upgrade() -> None:
     _exclude_by_new_mailouts()
     _hang_jobs_on_dispatches()
     op.execute(_FIRST_DUE)
+    _let_people_sign_up()
     _rename_in_outbox()
     op.execute(_SEND_LOGS)
     _create_senders()
@@ -97,6 +98,7 @@ def _create_dispatches() -> None:
         _flag("cancelled"),
         sa.Column("reason", sa.Text()),
         _flag("is_test"),
+        _flag("asked_for"),
         sa.Column("weight", sa.Integer(), nullable=False, server_default=sa.text("1")),
         sa.Column("due_from", Moment()),
         _flag("awake"),
@@ -201,6 +203,28 @@ def _hang_jobs_on_dispatches() -> None:
     order = ["dispatch_id", "due_at", "priority", "id"]
     _index("message_jobs_scheduled", "message_jobs", order, "state = 'scheduled'")
     _index("message_jobs_dead", "message_jobs", ["id"], "state = 'dead'")
+
+
+def _let_people_sign_up() -> None:
+    op.create_table(
+        "sign_ups",
+        sa.Column("id", Identifier, nullable=False),
+        sa.Column("tenant_id", sa.Text(), nullable=False),
+        sa.Column("email", sa.Text(), nullable=False),
+        sa.Column("address_key", sa.Text(), nullable=False),
+        sa.Column("name", sa.Text()),
+        sa.Column("source", sa.Text(), nullable=False),
+        sa.Column("wording", sa.Text(), nullable=False),
+        sa.Column("requested_at", Moment(), nullable=False),
+        sa.Column("confirmed_at", Moment()),
+        sa.ForeignKeyConstraint(["tenant_id"], ["tenants.id"]),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("sign_ups_of_address", "sign_ups", ["address_key", "requested_at"])
+    known = "status = 'active' OR status IN ('unsubscribed', 'bounced') OR status = 'pending'"
+    with op.batch_alter_table("subscribers") as batch:
+        batch.drop_constraint("subscribers_status", type_="check")
+        batch.create_check_constraint("subscribers_status", known)
 
 
 def _rename_in_outbox() -> None:
