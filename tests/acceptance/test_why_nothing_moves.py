@@ -54,8 +54,9 @@ def test_the_progress_line_says_why_nothing_moves(
     monkeypatch.setattr(progress, "LINE_EVERY", 0.0)
     settings = load_settings({**desk.environment, "HOME": "/nowhere"}, dotenv=None)
     with closing(open_store(desk.database_url)) as store:
-        mailout_id = Stage(store).running(3)
-        store.dispatches.set_paused(mailout_id, True)
-        run_until_mailout_ends(settings, store, mailout_id, silent=False)
+        stage = Stage(store)
+        mailout = stage.get(stage.running(3))
+        store.dispatches.set_paused(mailout.id, True)
+        run_until_mailout_ends(settings, store, mailout, silent=False)
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith("Sending: 0 of 3. It is paused. To go on: sendonce mailout resume")
