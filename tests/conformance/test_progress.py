@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 import pytest
 
@@ -12,7 +14,7 @@ from sendonce.domain.engine.workers import SILENT_AFTER, Pulse, Rest
 from sendonce.domain.mailouts.progress import Cause, Progress
 from sendonce.flows.mailouts.explain_progress import explain_progress
 from tests.conformance.backdoor import pass_time
-from tests.conformance.stage import ACCEPTED, DEFERRED, Stage
+from tests.conformance.stage import ACCEPTED, DEFERRED, NOBODY, Stage, worker_record
 
 KEY = "ses/eu-central-1/news@example.com"
 
@@ -157,3 +159,16 @@ def test_a_scheduled_mailout_tells_when_it_starts(stage: Stage) -> None:
     standstill = progress_of(stage, mailout_id).standstill
     assert standstill is not None
     assert (standstill.cause, standstill.next_try_at) == (Cause.SCHEDULED, when)
+
+
+def test_only_the_workers_of_its_sender_count(stage: Stage) -> None:
+    """A sender that rests keeps no other's mailout still, and its workers are no further processes."""
+    mailout_id = stage.running()
+    stage.worker()
+    other = worker_record(str(uuid4()), "smtp")
+    stage.store.workers.register(replace(other, sender_id=NOBODY))
+    stage.store.workers.see(other.id, Pulse(5.0, Rest.THROTTLED, "too fast"))
+    progress = progress_of(stage, mailout_id)
+    assert (progress.standstill, progress.rate, progress.workers) == (None, None, 1)
+    (added,) = [each for each in stage.store.workers.open() if each.id == other.id]
+    assert added.sender_id == NOBODY

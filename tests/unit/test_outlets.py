@@ -169,6 +169,7 @@ def test_a_service_that_does_not_answer_holds_nobody() -> None:
         await floor.look()
         assert floor.store.sender_holds.all() == []
         assert len(floor.made) == 2
+        await floor.outlets.close()
 
     play(scene, lambda: Floor(lambda _: FakeOutlet(Unavailable("the database is away"))))
 

@@ -405,6 +405,7 @@ workers = Table(
     Column("name", Text, nullable=False),
     Column("transport", Text, nullable=False),
     Column("route", Text, nullable=False, server_default=""),
+    Column("sender_id", Text, nullable=False, server_default=""),
     Column("lock_domain", Text, nullable=False),
     Column("lock_file", Text, nullable=False),
     Column("inode", BigInteger, nullable=False),

@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
+from sendonce.domain.engine.senders import OWN_SENDER
+
 SEEN_EVERY = 5.0
 """Seconds between two signs of life of a worker."""
 SILENT_AFTER = timedelta(seconds=20)
@@ -44,8 +46,9 @@ class WorkerRecord:
 
     ``lock_domain`` names the directory whose locks can prove this worker's death; only a process
     that sees the same directory may bury it. ``route`` is the way of its letters and of their events: for
-    SES the region and the configuration set. ``seen_at`` is when it last gave a sign of life, and what comes
-    after it is what it said then. Silence is no proof of death.
+    SES the region and the configuration set. ``sender_id`` is the sender that it serves: a process is one
+    worker for the environment's own sender, and one more for each other that it serves. ``seen_at`` is when
+    it last gave a sign of life, and what comes after it is what it said then. Silence is no proof of death.
     """
 
     id: str
@@ -59,6 +62,7 @@ class WorkerRecord:
     pid: int
     started_at: datetime | None = None
     route: str = ""
+    sender_id: str = OWN_SENDER
     seen_at: datetime | None = None
     rate: float | None = None
     rests: str | None = None

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from sendonce.domain.engine.jobs import Books, Job
-from sendonce.domain.engine.senders import BY_HAND, SenderHold
+from sendonce.domain.engine.senders import BY_HAND, OWN_SENDER, SenderHold
 from sendonce.domain.engine.workers import Rest, WorkerRecord
 from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus, Phase
 
@@ -76,12 +76,13 @@ _FIXES = {Rest.SENDING_PAUSED: _ACCOUNT_FIX, Rest.CLOCK: "Set the clock of the w
 def explain(seen: Sight) -> Progress:
     """How a mailout gets on, and why it does not."""
     at_work = [worker for worker in seen.workers if worker.is_at_work(seen.now)]
+    processes = sum(worker.sender_id == OWN_SENDER for worker in at_work)
     if seen.mailout.status != MailoutStatus.SENDING:
-        return Progress(_before_the_start(seen), None, None, len(at_work))
+        return Progress(_before_the_start(seen), None, None, processes)
     standstill = _of_the_mailout(seen) or _of_the_workers(seen, at_work) or _of_the_letters(seen)
     rate = _rate(seen, at_work) if standstill is None else None
     end = seen.now + timedelta(seconds=seen.books.open / rate) if rate and seen.books.open else None
-    return Progress(standstill, rate, end, len(at_work))
+    return Progress(standstill, rate, end, processes)
 
 
 def _before_the_start(seen: Sight) -> Standstill | None:
@@ -114,11 +115,17 @@ def _of_the_workers(seen: Sight, at_work: Sequence[WorkerRecord]) -> Standstill 
         return Standstill(Cause.FETCHING, "Its letter is being read from the page it was written on.")
     if seen.mailout.phase == Phase.PLANNING:
         return Standstill(Cause.PLANNING, "Its letters are being planned, one for each recipient.")
-    if all(worker.rests for worker in at_work):
-        rest = Rest(at_work[0].rests or Rest.THROTTLED)
-        reason = at_work[0].rest_reason or "The workers rest."
-        return Standstill(Cause(rest), reason, _FIXES.get(rest, ""), at_work[0].rests_until)
+    serving = _of_its_sender(seen, at_work)
+    if serving and all(worker.rests for worker in serving):
+        rest = Rest(serving[0].rests or Rest.THROTTLED)
+        reason = serving[0].rest_reason or "The workers rest."
+        return Standstill(Cause(rest), reason, _FIXES.get(rest, ""), serving[0].rests_until)
     return None
+
+
+def _of_its_sender(seen: Sight, workers: Sequence[WorkerRecord]) -> list[WorkerRecord]:
+    """None of them where no letter of that sender was due of late."""
+    return [worker for worker in workers if worker.sender_id == seen.mailout.sender_id]
 
 
 def of_hold(hold: SenderHold) -> Standstill:
@@ -148,5 +155,5 @@ def _of_the_letters(seen: Sight) -> Standstill | None:
 
 def _rate(seen: Sight, at_work: Sequence[WorkerRecord]) -> float | None:
     """This mailout's share of what all workers do together."""
-    total = sum(worker.rate or 0.0 for worker in at_work)
+    total = sum(worker.rate or 0.0 for worker in _of_its_sender(seen, at_work))
     return round(total / max(seen.sharing, 1), 2) if total else None

@@ -46,6 +46,7 @@ class Enlistment:
     name: str
     transport: str
     route: str
+    sender_id: str
     store: EngineStore
     state: StateKeeper
 
@@ -58,6 +59,7 @@ class Enlistment:
             name=self.name,
             transport=self.transport,
             route=self.route,
+            sender_id=self.sender_id,
             lock_domain=self.state.lock_domain,
             lock_file=journal.path.name,
             inode=journal.inode,

@@ -82,7 +82,9 @@ class Outlet:
             permits=store.permits,
             transport=transport,
         )
-        self._enlistment = Enlistment(self.id, options.name, transport.name, options.route, store, state)
+        self._enlistment = Enlistment(
+            self.id, options.name, transport.name, options.route, options.sender_id, store, state
+        )
         self._journal: OwnJournal | None = None
         self._sender: SendLoop | None = None
         self._stopped = False

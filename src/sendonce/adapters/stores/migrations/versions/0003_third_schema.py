@@ -250,6 +250,7 @@ def _index(name: str, table: str, columns: list[str], where: str, *, unique: boo
 
 
 def _create_senders() -> None:
+    op.add_column("workers", sa.Column("sender_id", sa.Text(), nullable=False, server_default=""))
     op.create_table(
         "sender_identities",
         sa.Column("id", Identifier, nullable=False),
