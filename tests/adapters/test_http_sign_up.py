@@ -135,3 +135,15 @@ def test_one_peer_signs_up_so_many_and_no_more(site: HttpStage) -> None:
     answers = [site.ask("POST", "/subscribe", {"email": f"p{n}@example.com"}).status for n in range(40)]
     assert answers[:20] == [202] * 20
     assert answers[-1] == 429
+
+
+def test_json_is_told_by_its_look(site: HttpStage) -> None:
+    """curl calls whatever it posts a form."""
+    answer = site.ask("POST", "/subscribe", b'{"email": "anna@example.com"}', FORM)
+    assert (answer.status, answer.json) == (202, {"status": "accepted"})
+
+
+def test_without_words_of_its_own_the_form_has_the_usual_ones(tmp_path: Path) -> None:
+    with serving(f"sqlite:///{tmp_path}/s.db", {**OPEN, "SIGN_UP_WORDING": ""}) as stage:
+        stage.ask("POST", "/subscribe", {"email": ANNA.text}, {"Accept-Language": "ru"})
+        assert "Я хочу получать письма от The Bakery" in letter(stage).text

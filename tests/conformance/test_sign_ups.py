@@ -8,6 +8,7 @@ from sendonce.domain.engine.letters import Letter
 from sendonce.domain.people.sign_ups import KIND, Confirmation, SignUp, SignUpWish
 from sendonce.domain.people.subscribers import DEFAULT_TENANT, SubscriberStatus
 from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
+from sendonce.flows.mailouts.show_person import show_person
 from tests.conformance.backdoor import pass_time
 from tests.conformance.stage import Stage
 
@@ -123,6 +124,16 @@ def test_a_letter_that_was_asked_for_passes_an_unsubscription_only(stage: Stage)
     assert [job.recipient for job in claimed] == [ANNA.text]
     assert stage.store.ledger.reaffirm(claimed[0].id, claimed[0].attempt)
     assert stage.store.jobs.books(dispatch.id).skipped == 1
+
+
+def test_show_has_the_letters_of_every_kind_of_dispatch(stage: Stage) -> None:
+    """A person is shown all that was sent to them, not the mailouts alone."""
+    letter = stage.store.letters.put(DEFAULT_TENANT, Letter("Confirm", "", "<p>Yes?</p>", "Yes?"))
+    dispatch = stage.store.dispatches.open(DEFAULT_TENANT, NewDispatch(KIND, "1", letter, asked_for=True))
+    stage.store.dispatches.plan(dispatch.id, [NewJob(ANNA)])
+    (shown,) = show_person(stage.store, ANNA).mailouts
+    assert (shown.mailout, shown.kind) == (None, KIND)
+    assert shown.why == "not sent yet: waits for its turn"
 
 
 def test_an_erased_person_leaves_no_sign_up(stage: Stage) -> None:

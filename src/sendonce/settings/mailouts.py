@@ -41,8 +41,9 @@ class MailoutSettings:
     sign_up: bool = setting("mailouts", kinds.flag, False,
         "Whether POST /subscribe is open: whoever signs up gets a letter, and is a subscriber once they have "
         "confirmed it.")
-    sign_up_wording: str = setting("mailouts", kinds.text, "I want to get letters from you by e-mail.",
-        "What people agree to on your sign-up form, word for word: kept as the record of their consent.")
+    sign_up_wording: str = setting("mailouts", kinds.text, "",
+        "What people agree to on your sign-up form, word for word: kept as the record of their consent.",
+        "Send me the letter of the week.", otherwise="that they want your letters, in their language")
     # Notion
     notion_token: str = secret("Notion",
         "notion.so/my-integrations: New integration, Internal integration secret.")

@@ -15,6 +15,7 @@ _WORDS = {
         "asked": "Somebody asked for letters from {sender} to this address.",
         "agreed": "They agreed to this: “{wording}”",
         "confirm": "Yes, send me the letters",
+        "usual": "I want to get letters from {sender} by e-mail.",
         "else": "If it was not you, do nothing: you will not be written to again.",
     },
     "ru": {
@@ -22,9 +23,15 @@ _WORDS = {
         "asked": "Кто-то попросил присылать на этот адрес письма от {sender}.",
         "agreed": "При этом было дано согласие: «{wording}»",
         "confirm": "Да, присылайте письма",
+        "usual": "Я хочу получать письма от {sender} по электронной почте.",
         "else": "Если это были не вы, ничего не делайте: больше вам писать не будут.",
     },
 }
+
+
+def usual_wording(language: str, sender: str) -> str:
+    """What people agree to where the form's own words are not set."""
+    return _WORDS[language]["usual"].format(sender=_plain(sender))
 
 
 def confirmation_letter(language: str, sender: str, wording: str) -> Letter:

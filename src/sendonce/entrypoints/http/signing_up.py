@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from sendonce.domain.engine.letters import confirm_url
 from sendonce.domain.engine.tokens import CONFIRM
+from sendonce.domain.people.confirmation_letters import usual_wording
 from sendonce.domain.people.sign_ups import SignUpWish
 from sendonce.entrypoints.http import sign_up_pages
 from sendonce.entrypoints.http.access import FailureLimit, peer_of
@@ -30,7 +31,6 @@ from sendonce.wiring.messages import message_settings
 log = logging.getLogger(__name__)
 
 _MOST_BYTES = 4 * 1024
-_FORM = "application/x-www-form-urlencoded"
 _LONGEST_SOURCE = 200
 
 
@@ -46,12 +46,13 @@ class SignUpEndpoints:
         self._require_open()
         if not self._limit.spend(peer_of(request)):
             raise HTTPException(429, "Too many sign-ups from this address.", {"Retry-After": "60"})
-        is_form = request.headers.get("content-type", "").partition(";")[0].strip().lower() == _FORM
         body = await read_short_body(request, _MOST_BYTES)
         if body is None:
             raise HTTPException(413, f"The body is longer than {_MOST_BYTES} bytes.")
+        # Not by its Content-Type: curl calls everything a form.
+        is_form = not body.lstrip().startswith((b"{", b"["))
         language = language_for(request, self._service.settings.mail_language)
-        wish = self._wish(request, _fields_of_form(body) if is_form else read_object(body))
+        wish = self._wish(request, language, _fields_of_form(body) if is_form else read_object(body))
         if await self._service.in_writer(self._take, wish, language):
             self._service.nudge()
         if is_form:
@@ -84,12 +85,12 @@ class SignUpEndpoints:
         if not self._service.settings.sign_up:
             raise HTTPException(404, "Signing up is not open here.")
 
-    def _wish(self, request: Request, given: dict[str, object]) -> SignUpWish:
+    def _wish(self, request: Request, language: str, given: dict[str, object]) -> SignUpWish:
         page = request.headers.get("origin") or request.headers.get("referer") or ""
         parts = urlsplit(page)
         where = f"{parts.scheme}://{parts.netloc}{parts.path}" if parts.netloc else "a form"
         source = "".join(char for char in where if char.isprintable())[:_LONGEST_SOURCE]
-        wording = self._service.settings.sign_up_wording
+        wording = self._service.settings.sign_up_wording or usual_wording(language, self._sender())
         return read_wish(given.get("email"), given.get("name"), source, wording)
 
     def _take(self, wish: SignUpWish, language: str) -> bool:

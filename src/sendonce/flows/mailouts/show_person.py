@@ -8,7 +8,7 @@ from datetime import datetime
 
 from sendonce.domain.engine.addresses import Address
 from sendonce.domain.engine.jobs import Job, JobState
-from sendonce.domain.mailouts.mailouts import Mailout
+from sendonce.domain.mailouts.mailouts import KIND, Mailout
 from sendonce.domain.people.privacy import ERASED_NOTE, LetterTo, PersonFile
 from sendonce.domain.people.subscribers import Subscriber, SubscriberStatus
 from sendonce.ports.mailouts import MailoutStore
@@ -18,9 +18,10 @@ MOST_MAILOUTS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A mailout, the person's letter if there is one, and what became of it in a sentence."""
+    """A mailout, or the kind of another dispatch; the letter if there is one; what became of it."""
 
-    mailout: Mailout
+    mailout: Mailout | None
+    kind: str
     letter: LetterTo | None
     why: str
 
@@ -59,13 +60,18 @@ def _explained(store: MailoutStore, file: PersonFile, recent: Iterable[Mailout])
     for mailout in recent:
         found = letters.pop(mailout.id, [])
         for letter in found:
-            yield Explained(mailout, letter, why_sent_or_not(letter.job))
+            yield Explained(mailout, KIND, letter, why_sent_or_not(letter.job))
         if not found and mailout.audience is None:
-            yield Explained(mailout, None, why_no_letter(mailout, file))
+            yield Explained(mailout, KIND, None, why_no_letter(mailout, file))
     for mailout_id, found in letters.items():
         older = store.mailouts.get(found[0].job.tenant_id, mailout_id)
-        if older is not None:
-            yield from (Explained(older, letter, why_sent_or_not(letter.job)) for letter in found)
+        for letter in found:
+            yield Explained(older, _kind(store, letter), letter, why_sent_or_not(letter.job))
+
+
+def _kind(store: MailoutStore, letter: LetterTo) -> str:
+    dispatch = store.dispatches.get(letter.job.dispatch_id)
+    return dispatch.kind if dispatch else KIND
 
 
 _SKIPPED = {

@@ -88,8 +88,9 @@ def _as_json(report: PersonReport) -> dict[str, Any]:
 def _letter_json(item: Explained) -> dict[str, Any]:
     letter = item.letter
     return {
-        "mailout_id": item.mailout.id,
-        "mailout": item.mailout.name,
+        "mailout_id": item.mailout.id if item.mailout else None,
+        "mailout": item.mailout.name if item.mailout else None,
+        "kind": item.kind,
         "why": item.why,
         "job": as_dict(letter.job) if letter else None,
         "attempts": [as_dict(attempt) for attempt in letter.attempts] if letter else [],
@@ -127,7 +128,8 @@ def _print_person(report: PersonReport, zone: tzinfo) -> None:
 
 
 def _letter_row(item: Explained, zone: tzinfo) -> tuple[object, ...]:
-    return item.mailout.name, item.why, _told(item.letter, zone) if item.letter else ""
+    name = item.mailout.name if item.mailout else f"({item.kind})"
+    return name, item.why, _told(item.letter, zone) if item.letter else ""
 
 
 def _told(letter: LetterTo, zone: tzinfo) -> str:
