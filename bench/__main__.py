@@ -21,7 +21,20 @@ from typing import Any
 from bench import peers, report
 from bench.findings import Finding
 from bench.processes import ROOT, BenchFailed
-from bench.rows import build, events, importing, link, pacing, planning, scale, ses, smtp, start, workers
+from bench.rows import (
+    build,
+    contacts,
+    events,
+    importing,
+    link,
+    pacing,
+    planning,
+    scale,
+    ses,
+    smtp,
+    start,
+    workers,
+)
 from bench.sinks import version_of_sink
 from bench.stage import Stage, staged
 
@@ -29,6 +42,7 @@ from bench.stage import Stage, staged
 MODULES: tuple[ModuleType, ...] = (
     start,
     build,
+    contacts,
     smtp,
     ses,
     events,

@@ -12,7 +12,7 @@ from itertools import accumulate
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from sendonce.domain.prospecting.written_addresses import may_have_words_for_signs
+from sendonce.domain.prospecting.written_addresses import words_for_signs
 
 MAX_PAGE = 2 << 20
 # Below so many tags no shape is expensive.
@@ -20,22 +20,26 @@ _FEW_TAGS = 2000
 # Blink nests no deeper than this, either.
 _MAX_DEPTH = 512
 _MAX_FORMATTING = 64
+_SUSPICIOUS = 1500
+_CHUNK = 8192
 _LONG_RUN = 4000
 BETWEEN = "\x1e"
 # An @ that touches the end of an element, or a word beside it that may go on beyond one.
 _JOINT_BEFORE = re.compile(r"(?:[\w.+-]\x1e+[\w.+-]*|\x1e)\Z", re.ASCII)
 _JOINT_BEHIND = re.compile(r"\x1e|[\w.-]{1,250}\x1e+[\w.-]", re.ASCII)
 _MAX_JOINTS = 1000
+_NAME_OR_SIGN = re.compile(r"[a-zA-Z0-9@]")
+_DOTS = (".", "dot", "точк", "тчк")
 
 _RAW = re.compile(r"<s(cript|tyle)\b([^<>]*)>?")
 _RAW_IN_CAPITALS = re.compile(r"</?(?:script|style)\b", re.IGNORECASE)
 _FORMATTING = "b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u"
 # Void elements and those that the next one of their kind ends.
 _FLAT = "area|base|br|col|dd|dt|hr|img|input|li|link|meta|option|p|param|source|td|th|tr|tbody|thead|wbr|a"
-_NESTING = re.compile(rf"<(/?)(?!(?:{_FLAT}|{_FORMATTING})\b)[a-zA-Z]", re.IGNORECASE)
-_FORMATS = re.compile(rf"<(/?)(?:{_FORMATTING})\b", re.IGNORECASE)
+_NESTING = re.compile(rf"<(/?)(?!(?:{_FLAT}|{_FORMATTING})\b)[a-z]".encode())
+_FORMATS = re.compile(rf"<(/?)(?:{_FORMATTING})\b".encode())
 _ALL_BUT_LINKS = re.compile(r"</?(?!(?:a|area|meta)\b)[a-zA-Z!][^<>]*>", re.IGNORECASE)
-_STEP = {"": 1, "/": -1}
+_STEP = {b"": 1, b"/": -1}
 # A tag ends here, whichever quote it is in.
 _END_OF_ANY_TAG = "\"'>"
 _BETWEEN_ATTRIBUTES = re.compile(r"[\s/\"']")
@@ -76,14 +80,14 @@ class Page:
     scripts: list[Script]
 
     styles: str
-    ascii: bytes
+    markup: bytes
 
     def select(self, query: str, *marks: bytes) -> list[LexborNode]:
         """Nodes that the query names, at most a few hundred.
 
-        A page without any of the ``marks`` has none, and that is far quicker to see.
+        A page without any of the ``marks``, in lower case, has none, and that is quicker to see.
         """
-        return self.tree.css(query)[:_MAX_NODES] if any(mark in self.ascii for mark in marks) else []
+        return self.tree.css(query)[:_MAX_NODES] if any(mark in self.markup for mark in marks) else []
 
     def text(self) -> tuple[str, bool]:
         """What a reader sees, and whether words may stand for signs in it.
@@ -92,12 +96,12 @@ class Page:
         one here.
         """
         text = _text_of(self.tree, BETWEEN)
-        words = may_have_words_for_signs(text)
-        if not words and not _has_joints(text):
-            return text, False
+        words = words_for_signs(text)
+        if not _has_joints(text) and not any(_is_cut(text, at) for at in words):
+            return text, bool(words)
         # Tags stand inside of what may be an address: which of them part words matters. This is rare.
         tree = LexborHTMLParser(_BLOCK.sub("\n<", self.html))
-        _show_as_seen(Page(tree, self.html, [], self.styles, self.ascii))
+        _show_as_seen(Page(tree, self.html, [], self.styles, self.markup))
         return _text_of(tree, ""), True
 
 
@@ -112,6 +116,13 @@ def _has_joints(text: str) -> bool:
     return True
 
 
+def _is_cut(text: str, at: int) -> bool:
+    """Whether an address in words goes on elsewhere: this element has no name before or no dot behind."""
+    before = text[max(0, at - 40) : at].rpartition(BETWEEN)[2]
+    behind = text[at : at + 60].partition(BETWEEN)[0].lower()
+    return _NAME_OR_SIGN.search(before) is None or not any(dot in behind for dot in _DOTS)
+
+
 def _text_of(tree: LexborHTMLParser, separator: str) -> str:
     return tree.body.text(separator=separator) if tree.body is not None else ""
 
@@ -119,8 +130,11 @@ def _text_of(tree: LexborHTMLParser, separator: str) -> str:
 def read_page(html: str) -> Page:
     html = html[:MAX_PAGE].replace("\x00", "")
     html, scripts, styles = _apart(html)
-    html = _tamed(html)
-    page = Page(LexborHTMLParser(html), html, scripts, styles, html.encode("ascii", "ignore"))
+    html = _with_tags_that_end(html)
+    markup = html.encode("ascii", "ignore").lower()
+    if _is_too_deep(markup):
+        html = _ALL_BUT_LINKS.sub("\n", html)
+    page = Page(LexborHTMLParser(html), html, scripts, styles, markup)
     _show_as_seen(page)
     return page
 
@@ -149,14 +163,25 @@ def _apart(html: str) -> tuple[str, list[Script], str]:
     return "".join(kept), scripts, "\n".join(styles)
 
 
-def _tamed(html: str) -> str:
+def _with_tags_that_end(html: str) -> str:
     if any(html.find(">", start, start + _LONG_RUN) < 0 for start in range(0, len(html), _LONG_RUN)):
         html = ">".join(_cut(run) if len(run) > _LONG_RUN else run for run in html.split(">"))
-    if html.count("<") > _FEW_TAGS and (
-        _deepest(_NESTING, html) > _MAX_DEPTH or _deepest(_FORMATS, html) > _MAX_FORMATTING
-    ):
-        return _ALL_BUT_LINKS.sub("\n", html)
     return html
+
+
+def _is_too_deep(markup: bytes) -> bool:
+    """``markup`` in lower case. Few tags cannot be expensive, and rough counts clear most other pages."""
+    if markup.count(b"<") < _FEW_TAGS:
+        return False
+    if _deepest(_FORMATS, markup) > _MAX_FORMATTING:
+        return True
+    return _rough_depth(markup) > _SUSPICIOUS and _deepest(_NESTING, markup) > _MAX_DEPTH
+
+
+def _rough_depth(markup: bytes) -> int:
+    """Tags that opened less those that closed, now and then. Void elements count as never closed."""
+    chunks = (markup[start : start + _CHUNK] for start in range(0, len(markup), _CHUNK))
+    return max(accumulate(chunk.count(b"<") - 2 * chunk.count(b"</") for chunk in chunks))
 
 
 def _cut(run: str) -> str:
@@ -169,18 +194,18 @@ def _cut(run: str) -> str:
     return _END_OF_ANY_TAG.join([*pieces, run[start:]])
 
 
-def _deepest(tags: re.Pattern[str], html: str) -> int:
-    return max(accumulate(map(_STEP.__getitem__, tags.findall(html))), default=0)
+def _deepest(tags: re.Pattern[bytes], markup: bytes) -> int:
+    return max(accumulate(map(_STEP.__getitem__, tags.findall(markup))), default=0)
 
 
 def _show_as_seen(page: Page) -> None:
     """Take out what no reader sees, turn what is written backwards, put in what styles and icons write."""
-    for node in page.select(_HIDDEN_NODES, b"display", b"visibility", b"font-size", b"hidden"):
+    for node in page.select(_HIDDEN_NODES, b"none", b"hidden", b"size:0"):
         if "hidden" in node.attributes or _HIDES.search(node.attributes.get("style") or ""):
             _remove_hidden(node)
-    for node in page.select('[style*="bidi-override"],bdo[dir="rtl" i]', b"bidi-override", b"<bdo", b"<BDO"):
+    for node in page.select('[style*="bidi-override"],bdo[dir="rtl" i]', b"bidi-o", b"<bdo"):
         _turn(node)
-    for node in page.select(_DRAWN_SIGNS, b'alt="@"', b"alt='@'", b"fa-at", b"icon-at"):
+    for node in page.select(_DRAWN_SIGNS, b'="@"', b"fa-at", b"icon-at"):
         node.replace_with("@")
     if page.tree.body is not None and any(word in page.styles for word in _TELLING_STYLES):
         _apply_styles(page.tree.body, page.styles)

@@ -147,14 +147,15 @@ def _number(text: str, country: str, extension: str | None) -> Number | None:
     # 50 ms of tables, which no other command needs.
     import phonenumbers
 
-    digits = "".join(char for char in text if char.isdigit())
+    digits = "".join(char for char in text if char.isdecimal())
     # Russians write 8 for their own country code; abroad the same digits would mean something else.
     if country in ("RU", "KZ") and len(digits) == 11 and digits[0] in "78":
-        text = "+7" + digits[1:]
-    try:
-        parsed = phonenumbers.parse(text, country)
-    except phonenumbers.NumberParseException:
-        return None
+        parsed = phonenumbers.PhoneNumber(country_code=7, national_number=int(digits[1:]))
+    else:
+        try:
+            parsed = phonenumbers.parse(text, country)
+        except phonenumbers.NumberParseException:
+            return None
     if not phonenumbers.is_valid_number(parsed):
         return None
     e164 = phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164)

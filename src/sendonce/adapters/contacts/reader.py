@@ -6,6 +6,7 @@ import codecs
 import html
 import re
 from collections.abc import Iterator
+from itertools import islice
 from urllib.parse import unquote
 
 from selectolax.lexbor import LexborNode
@@ -40,12 +41,15 @@ from sendonce.domain.prospecting.tax_numbers import is_inn, is_ogrn, tax_numbers
 from sendonce.domain.prospecting.written_addresses import find_addresses
 from sendonce.errors import BadInput
 
-_LINKS = '[href*=":"]'
+_LINKS = '[href*=":"],form[action*=":"]'
 _CLOUDFLARE = '[data-cfemail],[href*="/cdn-cgi/l/email-protection#"]'
 _HOLDERS = "a,span,div,p,button,i,b,li,td"
 _MAX_HOLDERS = 10_000
 _MAX_LINKS = 5000
+_MAX_METAS = 100
 _MAX_SIGNS = 2000
+# Most others are pictures for fine screens.
+_AT_SIGN = re.compile(r"@(?!\dx\.)")
 _QUOTE = re.compile(r"[\"'][^\"'<>]*\Z")
 _NAME = re.compile(r"\s([a-zA-Z_:][\w:.-]*)\s*=\s*\Z")
 _SCRIPTED = re.compile(r"on[a-z]+\Z", re.IGNORECASE)
@@ -139,7 +143,7 @@ class _Reading:
 
     def _read_links(self) -> None:
         for node in self._page.tree.css(_LINKS)[:_MAX_LINKS]:
-            href = (node.attributes["href"] or "").strip()
+            href = (node.attributes.get("href") or node.attributes.get("action") or "").strip()
             scheme = href.partition(":")[0].lower()
             if scheme == "mailto":
                 for address in _mailto_addresses(href):
@@ -150,9 +154,6 @@ class _Reading:
                 self._read_script(unquote(href), named="mailto")
             elif scheme in ("http", "https", "viber", "whatsapp"):
                 self._take_phone(messenger_phone(href, self._country), Source.MESSENGER, node)
-        for form in self._page.select('form[action^="mailto:" i]', b"<form", b"<FORM"):
-            for address in _mailto_addresses(form.attributes.get("action") or ""):
-                self._find_in_link(address, form)
 
     def _find_in_link(self, text: str, node: LexborNode) -> None:
         for found in find_addresses(text, self._is_domain):
@@ -180,11 +181,11 @@ class _Reading:
                 self._read_script(html.unescape(value), named="mailto")
             elif _TELLING.match(name):
                 self._read_value(value)
-        for node in self._page.select('meta[content*="@"]', b"@"):
+        for node in self._page.tree.css('meta[content*="@"]')[:_MAX_METAS]:
             named = node.attributes.get("name") or node.attributes.get("property") or ""
             if not _METAS_OF_MAKERS.search(named) and not node.attributes.get("itemprop"):
                 self._find_in(node.attributes.get("content") or "", Source.META)
-        if _PARTS.search(self._page.ascii):
+        if _PARTS.search(self._page.markup):
             self._read_parts()
         for node in self._page.select('[onclick*="ail"]', b"onclick"):
             self._read_script(node.attributes["onclick"] or "", named="mailto")
@@ -338,14 +339,9 @@ def _first(data: dict[str, str], names: tuple[str, ...]) -> str:
 
 def _attributes_with_at(markup: str) -> Iterator[tuple[str, str]]:
     """Name and value of quoted attributes with an @ in them, found from the @ outwards."""
-    at = markup.find("@")
-    for _ in range(_MAX_SIGNS):
-        if at < 0:
-            return
-        # Most are pictures for fine screens.
-        if markup[at + 2 : at + 3] != "x":
-            quoted = _QUOTE.search(markup, max(0, at - 300), at)
-            if quoted and (found := _NAME.search(markup[max(0, quoted.start() - 60) : quoted.start()])):
-                end = markup.find(quoted[0][0], at, at + 2000)
-                yield found[1], markup[quoted.start() + 1 : end if end > 0 else at + 200]
-        at = markup.find("@", at + 1)
+    for sign in islice(_AT_SIGN.finditer(markup), _MAX_SIGNS):
+        at = sign.start()
+        quoted = _QUOTE.search(markup, max(0, at - 300), at)
+        if quoted and (found := _NAME.search(markup[max(0, quoted.start() - 60) : quoted.start()])):
+            end = markup.find(quoted[0][0], at, at + 2000)
+            yield found[1], markup[quoted.start() + 1 : end if end > 0 else at + 200]

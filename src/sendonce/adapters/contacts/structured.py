@@ -62,7 +62,9 @@ def _fields(root: Any) -> Iterator[tuple[str, str]]:
 
 
 def microdata(page: Page) -> Iterator[tuple[str, str]]:
-    for node in page.select("[itemprop],[property]", b"itemprop", b"property="):
+    for node in page.select(
+        "[itemprop],[property]", b"itemprop", b'property="email', b'property="tel', b"schema:"
+    ):
         attributes = node.attributes
         name = (attributes.get("itemprop") or attributes.get("property") or "").lower().rpartition(":")[2]
         if name in _FIELDS:

@@ -144,16 +144,12 @@ def _signals(text: str, words: bool) -> list[int]:
         for sign in _CODED_SIGNS:
             found += _positions(text, sign)
     if words:
-        found += _word_positions(text)
+        found += words_for_signs(text)
     return sorted(found)[:_MAX_SIGNALS]
 
 
-def may_have_words_for_signs(text: str) -> bool:
-    """Whether ``find_addresses`` has to look for more than signs."""
-    return bool(_word_positions(text))
-
-
-def _word_positions(text: str) -> list[int]:
+def words_for_signs(text: str) -> list[int]:
+    """Where words may stand for an @. If nowhere, ``find_addresses`` need not look for them."""
     hints = islice(_HINT.finditer(text), _MAX_SIGNALS)
     found = [hint.start() for hint in hints if _BRACKETED_AT.match(hint[0])]
     for word in _SPELLED:
