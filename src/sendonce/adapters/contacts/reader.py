@@ -43,8 +43,8 @@ from sendonce.errors import BadInput
 
 _LINKS = '[href*=":"],form[action*=":"]'
 _CLOUDFLARE = '[data-cfemail],[href*="/cdn-cgi/l/email-protection#"]'
-_HOLDERS = "a,span,div,p,button,i,b,li,td"
-_MAX_HOLDERS = 10_000
+_MAX_HOLDERS = 1000
+_MAX_NAMES = 20
 _MAX_LINKS = 5000
 _MAX_METAS = 100
 _MAX_SIGNS = 2000
@@ -55,7 +55,7 @@ _NAME = re.compile(r"\s([a-zA-Z_:][\w:.-]*)\s*=\s*\Z")
 _SCRIPTED = re.compile(r"on[a-z]+\Z", re.IGNORECASE)
 _TELLING = re.compile(r"data-[\w-]+\Z|title\Z|aria-label\Z|alt\Z", re.IGNORECASE)
 _PARTS = re.compile(
-    rb"data-(?:[\w-]*(?:domain|host|server|site|mail|enc|addr|contact|second|after|part)[\w-]*|d)\s*="
+    rb"data-((?:[a-z0-9-]*(?:domain|host|server|site|mail|enc|addr|contact|second|after|part)[a-z0-9-]*|d))\s*="
 )
 _USER_NAMES = (
     "user",
@@ -185,14 +185,15 @@ class _Reading:
             named = node.attributes.get("name") or node.attributes.get("property") or ""
             if not _METAS_OF_MAKERS.search(named) and not node.attributes.get("itemprop"):
                 self._find_in(node.attributes.get("content") or "", Source.META)
-        if _PARTS.search(self._page.markup):
-            self._read_parts()
+        names = sorted({name.decode() for name in _PARTS.findall(self._page.markup)})[:_MAX_NAMES]
+        if names:
+            self._read_parts(",".join(f"[data-{name}]" for name in names))
         for node in self._page.select('[onclick*="ail"]', b"onclick"):
             self._read_script(node.attributes["onclick"] or "", named="mailto")
 
-    def _read_parts(self) -> None:
+    def _read_parts(self, holders: str) -> None:
         """``data-user`` and ``data-domain``, or one attribute that holds the address in some code."""
-        for node in self._page.tree.css(_HOLDERS)[:_MAX_HOLDERS]:
+        for node in self._page.tree.css(holders)[:_MAX_HOLDERS]:
             data = {
                 key[5:].lower(): value or ""
                 for key, value in node.attributes.items()
