@@ -50,11 +50,12 @@ def make_worker(
     from sendonce.wiring.sender_check import PATIENTLY, ProviderCheck
 
     arm_failpoint(settings)
+    witness = witness_of(settings)
     letters = message_settings(settings, store)
     note_signing(store.keys, letters.unsubscribe_secret)
     own_name = name or settings.worker_name or f"{socket.gethostname()}-{os.getpid()}"
     state = state_directory(settings, store)
-    clock = TimeKeeper(store.ledger, witness_of(settings), doubt_quiet(settings), clocks)
+    clock = TimeKeeper(store.ledger, witness, doubt_quiet(settings), clocks)
     maker = OutletMaker(settings, store, state, clock, meter, own_name)
 
     def engage_steward(planner: str, pause: Callable[[], bool]) -> Steward:

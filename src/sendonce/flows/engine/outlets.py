@@ -65,8 +65,7 @@ class Outlets:
             if not unchanged or now - served.busy_at > IDLE_FOR:
                 served.outlet.stop()
         for sender_id in due.keys() - self._served.keys():
-            if not self._stopped:
-                await self._open(due[sender_id])
+            await self._open(due[sender_id])
 
     def _wanted(self, within: timedelta) -> tuple[dict[str, SenderIdentity], dict[str, SenderIdentity]]:
         """All senders, and those that have letters due by then and may try to send them."""
@@ -89,9 +88,11 @@ class Outlets:
 
     async def _open(self, identity: SenderIdentity) -> None:
         try:
-            outlet = self._make(identity)
+            outlet = await to_daemon_thread(self._make, identity)  # it reads files and the store
         except BadInput as exc:
             await to_daemon_thread(self._hold, identity, "settings", str(exc))
+            return
+        if self._stopped:
             return
         task = asyncio.create_task(_serve(outlet))
         self._served[identity.id] = _Served(identity, outlet, task, time.monotonic())
