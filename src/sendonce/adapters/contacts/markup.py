@@ -59,7 +59,7 @@ _GENERATED = re.compile(r"\s*((?:[a-z0-9]+)?[.#][\w-]+)::?(before|after)\s*\Z", 
 _CONTENT = re.compile(r"""content\s*:\s*(?:"([^"]{1,80})"|'([^']{1,80})')""", re.IGNORECASE)
 _CSS_ESCAPE = re.compile(r"\\0*([0-9a-fA-F]{2,4})\s?")
 _TELLING_STYLES = ("display", "visibility", "bidi-override", "content")
-_DRAWN_SIGNS = 'img[alt="@"],i[class*="fa-at"],i[class*="icon-at"],span[class*="icon-at"]'
+_DRAWN_SIGNS = 'img[alt="@"],img[alt="at" i],i[class*="fa-at"],i[class*="icon-at"],span[class*="icon-at"]'
 _INLINE_TAGS = "b bdo big code del em font i ins label mark nobr s small span strike strong sub sup u"
 _INLINE = frozenset(_INLINE_TAGS.split())
 _MAX_NODES = 500
@@ -205,7 +205,7 @@ def _show_as_seen(page: Page) -> None:
             _remove_hidden(node)
     for node in page.select('[style*="bidi-override"],bdo[dir="rtl" i]', b"bidi-o", b"<bdo"):
         _turn(node)
-    for node in page.select(_DRAWN_SIGNS, b'="@"', b"fa-at", b"icon-at"):
+    for node in page.select(_DRAWN_SIGNS, b'="@"', b'="at"', b"fa-at", b"icon-at"):
         node.replace_with("@")
     if page.tree.body is not None and any(word in page.styles for word in _TELLING_STYLES):
         _apply_styles(page.tree.body, page.styles)

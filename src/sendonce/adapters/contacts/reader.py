@@ -36,7 +36,7 @@ from sendonce.domain.prospecting.contacts import (
     ranked_emails,
     ranked_phones,
 )
-from sendonce.domain.prospecting.not_contacts import is_nobodys, names_makers_of_the_site
+from sendonce.domain.prospecting.not_contacts import is_called_a_sample, is_nobodys, names_makers_of_the_site
 from sendonce.domain.prospecting.tax_numbers import is_inn, is_ogrn, tax_numbers
 from sendonce.domain.prospecting.written_addresses import find_addresses
 from sendonce.errors import BadInput
@@ -163,9 +163,10 @@ class _Reading:
     def _read_text(self) -> None:
         text, words = self._page.text()
         for found in find_addresses(text, self._is_domain, words=words):
-            if self._is_foreign(found.address) and names_makers_of_the_site(
-                _nearest(found.before, found.after)
-            ):
+            around = _nearest(found.before, found.after)
+            if self._is_foreign(found.address) and names_makers_of_the_site(around):
+                continue
+            if is_called_a_sample(found.before):
                 continue
             self._take_address(found.address, Source.OBFUSCATED if found.obfuscated else Source.TEXT)
         for number, place in phones_in_text(text, self._country):

@@ -35,7 +35,7 @@ _SLOT = re.compile(r"\$\{\s*([A-Za-z_$][\w$.]*)\s*\}")
 _ROT13 = re.compile(r"rot-?13|charCodeAt\s*\(\s*0?\s*\)\s*[+-]\s*13|\+\s*13\b|%\s*26", re.IGNORECASE)
 _HINTS = (
     *("@", "%40", "x40", "u0040", "&#64", "&#x40", "fromCharCode", "atob", "mailto", "Mailto", "unescape"),
-    *("reverse", "[at]", "(at)", "rot13", "join(", "ail("),
+    *("reverse", "[at]", "(at)", "rot13", "join(", "ail"),
 )
 _UNKNOWN = "\x00"
 

@@ -36,7 +36,7 @@ NOBODY = frozenset(_NOBODY.split())
 PLACEHOLDERS = frozenset(_PLACEHOLDERS.split())
 
 _KEY = re.compile(r"[0-9a-f]{16,}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{10,}")
-_PIXEL_RATIO = re.compile(r"\d(?:\.\d)?x\.")
+_PIXELS_OR_VERSION = re.compile(r"\d(?:\.\d)?x\.|v?\d+\.\d+")
 _EXAMPLE_LABEL = re.compile(r"(?:^|\.)(?:example|primer|yourdomain|your-domain)\.")
 
 
@@ -49,7 +49,7 @@ def is_nobodys(address: str, registrable: str) -> bool:
         or registrable in EXAMPLES
         or registrable in VENDORS
         or _KEY.fullmatch(local) is not None
-        or _PIXEL_RATIO.match(domain) is not None
+        or _PIXELS_OR_VERSION.match(domain) is not None
         or _EXAMPLE_LABEL.search(domain) is not None
         or "sentry" in domain
     )
@@ -90,3 +90,13 @@ def names_makers_of_the_site(text: str) -> bool:
     """«Разработка сайта», "Site by": what is written here are the web studio's contacts."""
     lowered = text.lower()
     return any(root in lowered for root in _MAKERS_ROOTS) and _MAKERS_WORDS.search(lowered) is not None
+
+
+_SAMPLE = re.compile(
+    r"(?:например|пример|образец|e\.g\.|example|for instance)[\s:,(«—–-]{0,5}\Z", re.IGNORECASE
+)
+
+
+def is_called_a_sample(before: str) -> bool:
+    """«Например, ivan@mail.ru»: shows how to fill in a form."""
+    return _SAMPLE.search(before[-30:]) is not None

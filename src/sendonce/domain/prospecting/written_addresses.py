@@ -34,7 +34,7 @@ _BRACKETED_AT = re.compile(
     re.IGNORECASE,
 )
 _BRACKETED_DOT = re.compile(
-    rf"\s*(?:{_OPEN}+\s*{_DOT_WORDS}\s*{_CLOSE}+|([*_|~])(?:dot|точка)\1)\s*", re.IGNORECASE
+    rf"\s*(?:{_OPEN}+\s*{_DOT_WORDS}\s*{_CLOSE}+|([*_|~])(?:dot|точка)\1|\s--?dot--?\s)\s*", re.IGNORECASE
 )
 # What may stand for an @ on a whole page: rough, but quick, for it begins with one of few characters.
 _HINT = re.compile(r"[\[({<«*_|~]\s?[@aAаАэЭсСsSdDзЗeEоО][\w ]{0,12}\s?[\])}>»*_|~]")
@@ -58,6 +58,8 @@ _WORDS = (
     "(э",
     "(@",
     "[@",
+    "{@",
+    "<@",
 )
 _SPELLED_AT = re.compile(r"(?<=[A-Za-z0-9])\s+(?:собака|собачка|sobaka|sobachka|dog)\s+(?=\w)", re.IGNORECASE)
 # " at " counts only where dots are spelled out as well.
