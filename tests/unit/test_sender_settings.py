@@ -9,7 +9,7 @@ import pytest
 from sendonce.domain.engine.sender_identities import NewSender
 from sendonce.errors import BadSetting
 from sendonce.settings import Settings, load_settings
-from sendonce.wiring.senders import key_of, settings_of
+from sendonce.wiring.senders import key_of, own_settings, settings_of
 
 OWN = {
     "SMTP_HOST": "own.example.com",
@@ -48,6 +48,15 @@ def test_an_ses_sender_has_its_own_key_or_the_environments() -> None:
     assert (made.aws_session_token, made.aws_region) == ("", "eu-west-1")
     without = settings_of(own(), NewSender("a@example.net", "ses", "eu-west-1")).settings
     assert without.aws_access_key_id == "AKIAOWN"
+
+
+def test_another_access_key_is_another_route() -> None:
+    """It may be of another account: what the events of one prove says nothing of the other's letters."""
+    environment = own(TRANSPORT="ses", SES_CONFIGURATION_SET="events")
+    here = own_settings(environment).route
+    with_key = NewSender("a@example.net", "ses", "eu-central-1", username="AKIA", secret_from="SENDER_NEWS")
+    assert settings_of(environment, with_key).route != here
+    assert settings_of(environment, NewSender("a@example.net", "ses", "eu-central-1")).route == here
 
 
 def test_senders_of_one_host_share_a_rate_unless_they_say_otherwise() -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from sendonce.errors import BadSetting
 from sendonce.settings import Settings
-from sendonce.wiring.senders import settings_of
-from sendonce.wiring.transports import make_transport, route
+from sendonce.wiring.senders import SenderSettings, own_settings, settings_of
+from sendonce.wiring.transports import make_transport
 
 if TYPE_CHECKING:
     from sendonce.flows.engine.resolve_doubts import DoubtResolver, Witness
@@ -26,23 +26,25 @@ def witness_of(settings: Settings) -> Witness | None:
 
 def make_resolvers(settings: Settings, store: Store) -> list[DoubtResolver]:
     """For the environment's own sender, and for every other whose letters go another way."""
-    by_route = {route(each): each for each in (*_added(settings, store), settings) if each.transport == "ses"}
+    everybody = (*_added(settings, store), own_settings(settings))
+    by_route = {each.route: each for each in everybody if each.settings.transport == "ses"}
     return [_resolver(each, store) for each in by_route.values()]
 
 
-def _added(settings: Settings, store: Store) -> list[Settings]:
+def _added(settings: Settings, store: Store) -> list[SenderSettings]:
     found = []
     for identity in store.senders.all():
         try:
-            found.append(settings_of(settings, identity.made).settings)
+            found.append(settings_of(settings, identity.made))
         except BadSetting:
             continue  # without its secret nothing can be asked; its outlet tells why it is held
     return found
 
 
-def _resolver(settings: Settings, store: Store) -> DoubtResolver:
+def _resolver(sender: SenderSettings, store: Store) -> DoubtResolver:
     from sendonce.flows.engine.resolve_doubts import DoubtPolicy, DoubtResolver
 
+    settings = sender.settings
     witness = witness_of(settings)
     assert witness is not None
     policy = DoubtPolicy(
@@ -50,7 +52,7 @@ def _resolver(settings: Settings, store: Store) -> DoubtResolver:
         signature_window=timedelta(seconds=settings.ses_signature_window_seconds),
         canary_sender=settings.sender if settings.doubt_canary else None,
     )
-    return DoubtResolver(store, witness, policy, route(settings), lambda: str(uuid.uuid4()))
+    return DoubtResolver(store, witness, policy, sender.route, lambda: str(uuid.uuid4()))
 
 
 def doubt_quiet(settings: Settings) -> timedelta:

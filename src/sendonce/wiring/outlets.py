@@ -10,8 +10,8 @@ from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.flows.engine.outlet import Outlet, OutletOptions
 from sendonce.settings import Settings
 from sendonce.wiring.messages import message_settings
-from sendonce.wiring.senders import SenderSettings, settings_of
-from sendonce.wiring.transports import make_transport, rate_key, route, sender_key
+from sendonce.wiring.senders import SenderSettings, own_settings, settings_of
+from sendonce.wiring.transports import make_transport, sender_key
 
 if TYPE_CHECKING:
     from sendonce.domain.engine.sender_identities import SenderIdentity
@@ -33,8 +33,7 @@ class OutletMaker:
     name: str
 
     def own(self) -> Outlet:
-        own = SenderSettings(self.settings, rate_key(self.settings))
-        return self._make(own, self.name, OWN_SENDER)
+        return self._make(own_settings(self.settings), self.name, OWN_SENDER)
 
     def of(self, identity: SenderIdentity) -> Outlet:
         """Raises BadInput where its secret is not found, or its settings do not fit together."""
@@ -50,7 +49,7 @@ class OutletMaker:
                 rate_limit=settings.rate_limit_per_sec,
                 rate_key=sender.rate_key,
                 sender_key=str(sender_key(settings)),
-                route=route(settings),
+                route=sender.route,
                 connections=settings.concurrency,
                 batch_size=settings.batch_size,
                 retry=retry,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.errors import BadSetting
 from sendonce.settings import Settings, usual_security
-from sendonce.wiring.transports import rate_key, sender_key
+from sendonce.wiring.transports import rate_key, route, sender_key
 
 if TYPE_CHECKING:
     from sendonce.domain.engine.sender_identities import NewSender
@@ -25,12 +25,24 @@ class SenderSettings:
 
     settings: Settings
     rate_key: str
+    route: str
 
 
 def settings_of(settings: Settings, made: NewSender) -> SenderSettings:
     """Raises BadSetting where its secret is not found."""
     laid_over = replace(described(settings, made), **_credentials(settings, made))
-    return SenderSettings(laid_over, made.rate_key or rate_key(laid_over))
+    return SenderSettings(laid_over, made.rate_key or rate_key(laid_over), _route(laid_over, made))
+
+
+def own_settings(settings: Settings) -> SenderSettings:
+    """Those of the environment's own sender."""
+    return SenderSettings(settings, rate_key(settings), route(settings))
+
+
+def _route(laid_over: Settings, made: NewSender) -> str:
+    """Another access key may be another account's, whose configuration set and events are its own."""
+    own_key = f"/{made.username}" if made.transport == "ses" and made.secret_from else ""
+    return route(laid_over) + own_key
 
 
 def key_of(settings: Settings, made: NewSender) -> str:
