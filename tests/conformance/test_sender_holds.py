@@ -60,6 +60,14 @@ def test_with_nothing_to_send_the_probe_is_not_used_up(stage: Stage) -> None:
     assert len(stage.claim(sender=KEY).claimed) == 1
 
 
+def test_who_asks_for_no_letter_gets_no_probe(stage: Stage) -> None:
+    """A worker that only gives back what is in nobody's hands would drop the letter that it got."""
+    stage.running(1)
+    hold(stage, DUE)
+    assert stage.claim(sender=KEY, limit=0).claimed == ()
+    assert len(stage.claim(sender=KEY).claimed) == 1
+
+
 def test_of_many_workers_one_gets_the_probe(shared_stage: Stage) -> None:
     """Workers that ask in the same moment do not all try a letter."""
     shared_stage.running(8)

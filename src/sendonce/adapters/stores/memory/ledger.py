@@ -84,7 +84,7 @@ class MemoryLedger:
             return self._claim(claim, now)
         if hold.lets_nobody_try(now):
             return [], 0
-        claimed, skipped = self._claim(replace(claim, limit=1), now)
+        claimed, skipped = self._claim(replace(claim, limit=min(claim.limit, 1)), now)
         if claimed:
             later = now + timedelta(seconds=PROBE_WITHIN)
             self._state.sender_holds[claim.sender] = replace(hold, next_try_at=later)

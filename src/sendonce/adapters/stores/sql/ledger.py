@@ -146,7 +146,7 @@ class SqlLedger:
         """One job, once the hold's time has come; the next probe waits for its answer."""
         if hold.lets_nobody_try(opening.now):
             return Turn((), 0, settled, 0, hold, opening.claims, opening.now)
-        turn = self._claim(tx, replace(claim, limit=1), opening, settled)
+        turn = self._claim(tx, replace(claim, limit=min(claim.limit, 1)), opening, settled)
         if turn.claimed:
             put_off_probes(tx, hold, opening.now)
         return replace(turn, hold=hold)
