@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.dispatches import NewDispatch, NewJob
 from sendonce.domain.engine.letters import Letter
@@ -102,6 +104,14 @@ def test_one_address_gets_few_letters(stage: Stage) -> None:
     assert stage.store.sign_ups.ask(DEFAULT_TENANT, WISH) is None
     pass_time(stage.store, 24 * 3600)
     asked(stage)
+
+
+def test_spellings_of_one_mailbox_share_its_letters(stage: Stage) -> None:
+    """Or else tags and dots would let anybody fill a mailbox."""
+    asked(stage, replace(WISH, address=parse_address("anna.b@gmail.com")))
+    for spelling in ("Anna.B@gmail.com", "annab@gmail.com", "a.nnab+1@googlemail.com", "annab+2@gmail.com"):
+        wish = replace(WISH, address=parse_address(spelling))
+        assert stage.store.sign_ups.ask(DEFAULT_TENANT, wish) is None, spelling
 
 
 def test_a_link_is_good_for_a_week(stage: Stage) -> None:

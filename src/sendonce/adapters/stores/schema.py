@@ -169,13 +169,14 @@ sign_ups = Table(
     _id(),
     _tenant(),
     Column("email", Text, nullable=False),
-    Column("address_key", Text, nullable=False),
+    # The widest reading of the address: spellings of one mailbox share its few letters.
+    Column("mailbox", Text, nullable=False),
     Column("name", Text),
     Column("source", Text, nullable=False),
     Column("wording", Text, nullable=False),
     _moment("requested_at", nullable=False),
     _moment("confirmed_at"),
-    Index("sign_ups_of_address", "address_key", "requested_at"),
+    Index("sign_ups_of_mailbox", "mailbox", "requested_at"),
 )
 
 letters = Table(

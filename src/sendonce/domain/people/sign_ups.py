@@ -22,7 +22,7 @@ KIND = "confirmation"
 PAUSE = timedelta(minutes=10)
 DAY = timedelta(days=1)
 MOST_A_DAY = 3
-"""Letters of confirmation to one address."""
+"""Letters of confirmation to one mailbox, however its address is spelled."""
 
 GOOD_FOR = timedelta(days=7)
 """How long the link in such a letter confirms."""
@@ -74,7 +74,7 @@ def may_ask(
     asked: Sequence[datetime],
     now: datetime,
 ) -> bool:
-    """Whether a letter of confirmation is to go out: ``asked`` are the former ones to this address.
+    """Whether a letter of confirmation is to go out: ``asked`` are the former ones to this mailbox.
 
     An unsubscription does not stand in its way, for the person may have changed their mind. A bounce, a
     complaint or a person's word does.

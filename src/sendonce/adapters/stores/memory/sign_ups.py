@@ -10,6 +10,7 @@ from sendonce.domain.engine.addresses import Address, parse_address
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.sign_ups import Confirmation, SignUp, SignUpWish, confirmation_of, may_ask
 from sendonce.domain.people.subscribers import Subscriber, SubscriberStatus
+from sendonce.domain.people.suppression_keys import suppression_fold
 from sendonce.domain.people.suppressions import EVERYBODY, RECIPIENT, SuppressionReason
 
 
@@ -21,10 +22,11 @@ class MemorySignUps:
         with self._state.transaction() as now:
             place = (tenant_id, wish.address.key)
             known = self._state.subscribers.get(place)
+            mailbox = suppression_fold(wish.address.key)
             asked = [
                 each.requested_at
                 for each in self._state.sign_ups.values()
-                if each.tenant_id == tenant_id and parse_address(each.email).key == wish.address.key
+                if each.tenant_id == tenant_id and suppression_fold(parse_address(each.email).key) == mailbox
             ]
             status = known.status if known else None
             if not may_ask(status, self._denials(tenant_id, wish.address), asked, now):

@@ -42,7 +42,7 @@ from sendonce.domain.people.privacy import (
     erased_name,
     is_erased,
 )
-from sendonce.domain.people.suppression_keys import suppression_key
+from sendonce.domain.people.suppression_keys import suppression_fold, suppression_key
 from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
 from sendonce.errors import Unavailable
 
@@ -105,7 +105,7 @@ class SqlPeople:
                 suppressed=suppress(tx, key, EVERYBODY, None, SuppressionReason.MANUAL, ERASED_NOTE, now),
                 notes=_erase_attempts(tx, jobs, scrubber) + _erase_documents(tx, documents, scrubber),
             )
-            tx.execute(sign_ups.delete().where(sign_ups.c.address_key.in_(scrubber.spellings)))
+            tx.execute(sign_ups.delete().where(sign_ups.c.mailbox == suppression_fold(address.key)))
             _erase_plan_cursors(tx, scrubber)
             if erasure.changed:
                 insert_audit(tx, now, actor, "erase", name, {"letters": erasure.letters})

@@ -22,7 +22,7 @@ from sendonce.domain.people.sign_ups import (
     may_ask,
 )
 from sendonce.domain.people.subscribers import NewSubscriber, SubscriberStatus
-from sendonce.domain.people.suppression_keys import suppression_key
+from sendonce.domain.people.suppression_keys import suppression_fold, suppression_key
 from sendonce.domain.people.suppressions import EVERYBODY, RECIPIENT, SuppressionReason
 
 P, S, U = subscribers.c, suppressions.c, sign_ups.c
@@ -38,9 +38,8 @@ class SqlSignUps:
             require_tenant(tx, tenant_id)
             now = self._db.now(tx)
             known = _status(tx, tenant_id, wish.address)
-            before = sa.select(U.requested_at).where(
-                U.tenant_id == tenant_id, U.address_key == wish.address.key
-            )
+            mailbox = suppression_fold(wish.address.key)
+            before = sa.select(U.requested_at).where(U.tenant_id == tenant_id, U.mailbox == mailbox)
             asked = tx.execute(before.order_by(U.requested_at.desc()).limit(10)).scalars().all()
             if not may_ask(known, _denials(tx, tenant_id, key), asked, now):
                 return None
@@ -50,7 +49,7 @@ class SqlSignUps:
                 "id": new_id(now),
                 "tenant_id": tenant_id,
                 "email": wish.address.text,
-                "address_key": wish.address.key,
+                "mailbox": mailbox,
                 "name": wish.name,
                 "source": wish.source,
                 "wording": wish.wording,

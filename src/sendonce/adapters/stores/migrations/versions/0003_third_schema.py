@@ -211,7 +211,7 @@ def _let_people_sign_up() -> None:
         sa.Column("id", Identifier, nullable=False),
         sa.Column("tenant_id", sa.Text(), nullable=False),
         sa.Column("email", sa.Text(), nullable=False),
-        sa.Column("address_key", sa.Text(), nullable=False),
+        sa.Column("mailbox", sa.Text(), nullable=False),
         sa.Column("name", sa.Text()),
         sa.Column("source", sa.Text(), nullable=False),
         sa.Column("wording", sa.Text(), nullable=False),
@@ -220,7 +220,7 @@ def _let_people_sign_up() -> None:
         sa.ForeignKeyConstraint(["tenant_id"], ["tenants.id"]),
         sa.PrimaryKeyConstraint("id"),
     )
-    op.create_index("sign_ups_of_address", "sign_ups", ["address_key", "requested_at"])
+    op.create_index("sign_ups_of_mailbox", "sign_ups", ["mailbox", "requested_at"])
     known = "status = 'active' OR status IN ('unsubscribed', 'bounced') OR status = 'pending'"
     with op.batch_alter_table("subscribers") as batch:
         batch.drop_constraint("subscribers_status", type_="check")
