@@ -261,7 +261,7 @@ def check_command(words: list[str], where: str) -> None:
 
 
 def check_options(command: TyperCommand, words: list[str], said: str) -> None:
-    known = {name for it in command.params for name in [*it.opts, *it.secondary_opts]}
+    known = {"--help", *(name for it in command.params for name in [*it.opts, *it.secondary_opts])}
     for word in words:
         option = word.strip("[](),.").partition("=")[0]
         assert not option.startswith("--") or option in known, f"{said}: it has no {option}"
