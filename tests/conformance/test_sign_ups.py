@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from sendonce.domain.engine.addresses import parse_address
@@ -112,6 +113,14 @@ def test_spellings_of_one_mailbox_share_its_letters(stage: Stage) -> None:
     for spelling in ("Anna.B@gmail.com", "annab@gmail.com", "a.nnab+1@googlemail.com", "annab+2@gmail.com"):
         wish = replace(WISH, address=parse_address(spelling))
         assert stage.store.sign_ups.ask(DEFAULT_TENANT, wish) is None, spelling
+
+
+def test_of_many_wishes_at_once_one_gets_a_letter(shared_stage: Stage) -> None:
+    def ask(_: int) -> bool:
+        return shared_stage.store.sign_ups.ask(DEFAULT_TENANT, WISH) is not None
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sum(pool.map(ask, range(6))) == 1
 
 
 def test_a_link_is_good_for_a_week(stage: Stage) -> None:

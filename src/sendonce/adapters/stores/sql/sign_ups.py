@@ -36,9 +36,10 @@ class SqlSignUps:
         with self._db.writing() as tx:
             key = suppression_key(wish.address.key, pepper_in_force(self._db, tx))
             require_tenant(tx, tenant_id)
+            mailbox = suppression_fold(wish.address.key)
+            self._one_at_a_time(tx, tenant_id, mailbox)
             now = self._db.now(tx)
             known = _status(tx, tenant_id, wish.address)
-            mailbox = suppression_fold(wish.address.key)
             before = sa.select(U.requested_at).where(U.tenant_id == tenant_id, U.mailbox == mailbox)
             asked = tx.execute(before.order_by(U.requested_at.desc()).limit(10)).scalars().all()
             if not may_ask(known, _denials(tx, tenant_id, key), asked, now):
@@ -76,6 +77,12 @@ class SqlSignUps:
                 tx.execute(sign_ups.update().where(U.id == sign_up_id).values(confirmed_at=now))
                 insert_audit(tx, now, RECIPIENT, "confirm sign-up", address.text, {"sign_up": sign_up_id})
             return verdict
+
+    def _one_at_a_time(self, tx: Connection, tenant_id: TenantId, mailbox: str) -> None:
+        """Wishes for one mailbox wait for each other, or each would be the first. On SQLite all do."""
+        if not self._db.is_sqlite:
+            number = sa.func.hashtextextended(f"sign-up {tenant_id} {mailbox}", 0)
+            tx.execute(sa.select(sa.func.pg_advisory_xact_lock(number)))
 
     def _note_pending(self, tx: Connection, tenant_id: TenantId, wish: SignUpWish, key: str) -> None:
         now = self._db.now(tx)
