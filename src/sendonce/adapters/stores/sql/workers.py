@@ -94,7 +94,8 @@ def sign_off(tx: sa.Connection, worker_id: str, how: str, now: datetime) -> None
     """The worker is over, and its permits and its planning return."""
     tx.execute(workers.update().where(W.id == worker_id, W.ended_at.is_(None)).values(ended_at=now, end=how))
     tx.execute(permits.update().where(P.worker_id == worker_id, P.expires_at > now).values(expires_at=now))
-    tx.execute(dispatches.update().where(dispatches.c.planner == worker_id).values(planner=None))
+    planned = dispatches.update().where(sa.text("phase <> 'over'"), dispatches.c.planner == worker_id)
+    tx.execute(planned.values(planner=None))
 
 
 class SqlPermits:
