@@ -77,6 +77,16 @@ def test_an_old_link_does_not_bring_back_who_left_later(stage: Stage) -> None:
     assert stage.store.suppressions.covers(DEFAULT_TENANT, ANNA) is not None
 
 
+def test_nor_does_the_link_of_an_older_letter(stage: Stage) -> None:
+    """Two letters came, the second was confirmed; the first is still unused when the person leaves."""
+    first = asked(stage)
+    pass_time(stage.store, 11 * 60)
+    stage.store.sign_ups.confirm(asked(stage).id)
+    stage.store.suppressions.add(DEFAULT_TENANT, ANNA, SuppressionReason.UNSUBSCRIBED)
+    assert stage.store.sign_ups.confirm(first.id) == Confirmation.LATE
+    assert stage.store.suppressions.covers(DEFAULT_TENANT, ANNA) is not None
+
+
 def test_a_bounce_a_complaint_and_a_persons_word_stay(stage: Stage) -> None:
     """No letter goes out, and a link that is out already lifts none of them."""
     for number, reason in enumerate(set(SuppressionReason) - {SuppressionReason.UNSUBSCRIBED}):

@@ -96,11 +96,15 @@ def confirmation_of(
     sign_up: SignUp,
     known: SubscriberStatus | None,
     denied: Collection[SuppressionReason],
+    denied_at: datetime | None,
     now: datetime,
 ) -> Confirmation:
+    """``denied_at`` is when the tenant's own suppression of the person came, if there is one."""
     if sign_up.confirmed_at is None and now - sign_up.requested_at > GOOD_FOR:
         return Confirmation.LATE
     if known == SubscriberStatus.BOUNCED or not may_lift(denied):
         return Confirmation.HELD
-    # Who confirmed once and unsubscribed since is not brought back by the old link.
-    return Confirmation.LATE if sign_up.confirmed_at is not None and denied else Confirmation.CONFIRMED
+    # Who unsubscribed since is not brought back by the old link, whether it was used before or not.
+    left_since = denied_at is not None and denied_at > sign_up.requested_at
+    used = sign_up.confirmed_at is not None
+    return Confirmation.LATE if denied and (used or left_since) else Confirmation.CONFIRMED

@@ -55,11 +55,12 @@ class MemorySignUps:
             place = (sign_up.tenant_id, address.key)
             known = self._state.subscribers.get(place)
             denied = self._denials(sign_up.tenant_id, address)
-            verdict = confirmation_of(sign_up, known.status if known else None, denied, now)
+            own = (self._state.suppression_key(address.key), sign_up.tenant_id)
+            denial = self._state.suppressions.get(own)
+            denied_at = denial.created_at if denial else None
+            verdict = confirmation_of(sign_up, known.status if known else None, denied, denied_at, now)
             if verdict == Confirmation.CONFIRMED and sign_up.confirmed_at is None:
-                self._state.suppressions.pop(
-                    (self._state.suppression_key(address.key), sign_up.tenant_id), None
-                )
+                self._state.suppressions.pop(own, None)
                 person = known or self._subscriber(sign_up.tenant_id, address, sign_up.name, now)
                 self._state.subscribers[place] = replace(
                     person,

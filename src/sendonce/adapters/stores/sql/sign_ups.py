@@ -68,9 +68,11 @@ class SqlSignUps:
             key = suppression_key(address.key, pepper_in_force(self._db, tx))
             now = self._db.now(tx)
             known = _status(tx, sign_up.tenant_id, address)
-            verdict = confirmation_of(sign_up, known, _denials(tx, sign_up.tenant_id, key), now)
+            denied = _denials(tx, sign_up.tenant_id, key)
+            own = (S.key == key) & (S.tenant_id == sign_up.tenant_id)
+            denied_at = tx.execute(sa.select(S.created_at).where(own)).scalar_one_or_none()
+            verdict = confirmation_of(sign_up, known, denied, denied_at, now)
             if verdict == Confirmation.CONFIRMED and sign_up.confirmed_at is None:
-                own = (S.key == key) & (S.tenant_id == sign_up.tenant_id)
                 tx.execute(suppressions.delete().where(own))
                 person = NewSubscriber(address, sign_up.name, consent=sign_up.consent)
                 write_active(tx, self._db, sign_up.tenant_id, person, key, now)
