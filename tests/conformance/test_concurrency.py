@@ -11,7 +11,7 @@ from uuid import uuid4
 from sendonce.domain.engine.events import DeliveryEvent, EventKind, EventVerdict
 from sendonce.domain.engine.jobs import ClaimRequest, JobState, Settlement
 from sendonce.domain.engine.outcomes import Accepted
-from sendonce.domain.mailouts.mailouts import MailoutStatus, Phase
+from sendonce.domain.mailouts.mailouts import MailoutStatus, PageEvent, Phase
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.domain.people.suppressions import SuppressionReason
 from tests.conformance.backdoor import reports
@@ -82,6 +82,18 @@ def test_planners_that_meet_plan_each_recipient_once(shared_stage: Stage) -> Non
 
     added = at_once(lambda: plan("a"), lambda: plan("a"), lambda: plan("b"))
     assert sum(added) == shared_stage.store.jobs.books(mailout_id).planned == 40
+
+
+def test_a_page_is_heard_while_its_mailout_is_planned(shared_stage: Stage) -> None:
+    """Neither waits for what the other holds."""
+    mailout_id = shared_stage.started(15)
+
+    def hear() -> None:
+        for _ in range(20):
+            assert shared_stage.store.mailouts.hear(mailout_id, PageEvent(str(uuid4())))
+
+    at_once(lambda: shared_stage.plan(mailout_id, size=1), hear, hear)
+    assert shared_stage.store.jobs.books(mailout_id).planned == 15
 
 
 def test_the_last_two_settle_at_once(shared_stage: Stage) -> None:

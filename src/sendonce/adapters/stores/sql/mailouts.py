@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import dispatches, excluded_recipients, letters, mailouts, message_jobs
 from sendonce.adapters.stores.sql.database import Database
-from sendonce.adapters.stores.sql.dispatches import CLAIMABLE, as_dispatch, insert_dispatch
+from sendonce.adapters.stores.sql.dispatches import CLAIMABLE, as_dispatch, insert_dispatch, lock_dispatch
 from sendonce.adapters.stores.sql.exclusions import count_excluded
 from sendonce.adapters.stores.sql.letters import as_letter, insert_letter
 from sendonce.adapters.stores.sql.planning import SqlPlanning
@@ -115,7 +115,11 @@ class SqlMailouts:
             return [_as_mailout(row) for row in tx.execute(query)]
 
     def _lock(self, tx: Connection, mailout_id: str, *statuses: MailoutStatus) -> Mailout | None:
-        """The mailout as it is once it is ours to change, if it has one of these statuses."""
+        """The mailout as it is once it is ours to change, if it has one of these statuses.
+
+        Its dispatch is locked first, as a planner does: or else the two would wait for each other.
+        """
+        lock_dispatch(tx, mailout_id)
         locked = _MAILOUTS.where(M.id == mailout_id).with_for_update(key_share=True)
         row = tx.execute(locked).one_or_none()
         mailout = _as_mailout(row) if row else None
