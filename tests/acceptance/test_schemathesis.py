@@ -82,6 +82,7 @@ def service(tmp_path: Path, sqlite_url: str) -> Iterator[Service]:
         "EXECUTOR_SHARED_SECRET": SECRET,
         "UNSUBSCRIBE_SECRET": "u",
         "TEST_EMAILS": "tester@example.org",
+        "SIGN_UP": "true",
         "NOTION_TOKEN": "nobody-listens-there",
         "NOTION_API_URL": "http://127.0.0.1:1",
         "LOG_FORMAT": "json",
@@ -119,7 +120,7 @@ def test_the_service_is_as_its_document_says(service: Service, phases: str, head
         command, cwd=service.folder, capture_output=True, text=True, timeout=180, check=False
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-    assert "14 selected / 14 total" in done.stdout
+    assert "17 selected / 17 total" in done.stdout
     assert ask(f"{service.url}/healthz").status == 200
 
 

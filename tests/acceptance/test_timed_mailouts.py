@@ -10,6 +10,7 @@ import sys
 import time
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -26,7 +27,6 @@ from tests.conformance.stage import Stage
 __all__ = ["desk"]
 
 RIGA = ZoneInfo("Europe/Riga")
-PATIENCE = 5.0
 
 
 @pytest.fixture
@@ -119,11 +119,17 @@ def test_the_letters_own_time(desk: Desk, mailout: str) -> None:
 # -- questions -------------------------------------------------------------------------------------
 
 
+def waits_for_a_key(pid: int) -> bool:
+    """Whether the process sleeps in read(0, …), by what the kernel tells of it."""
+    call = Path(f"/proc/{pid}/syscall").read_text(encoding="ascii").split()
+    return call[:2] == ["0", "0x0"]
+
+
 def on_a_terminal(desk: Desk, *arguments: str, answer: str, after: str = "") -> tuple[int, str]:
     """The command with a person at the keyboard: the exit code, and the screen.
 
-    The answer is typed as soon as ``after`` is on the screen, and again if nothing comes of it: a signal just
-    before Python begins to wait for a key is noticed with the next one.
+    The answer is typed once ``after`` is on the screen and the program waits for a key. Python may not notice
+    a signal that comes just before.
     """
     master, terminal = pty.openpty()
     process = subprocess.Popen(
@@ -139,11 +145,10 @@ def on_a_terminal(desk: Desk, *arguments: str, answer: str, after: str = "") -> 
     screen, typed = b"", False
     ends = time.monotonic() + 60
     while (left := ends - time.monotonic()) > 0:
-        if not typed and after.encode() in screen:
+        if not typed and after.encode() in screen and (not after or waits_for_a_key(process.pid)):
             os.write(master, answer.encode())
             typed = True
-        if not select.select([master], [], [], min(left, PATIENCE))[0]:
-            typed = False
+        if not select.select([master], [], [], min(left, 1.0 if typed else 0.01))[0]:
             continue
         try:
             piece = os.read(master, 65536)

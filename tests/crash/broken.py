@@ -19,7 +19,7 @@ from sendonce.adapters.stores.schema import dispatches, message_jobs
 from sendonce.adapters.stores.sql import groups
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.ledger import SqlLedger
-from sendonce.adapters.transports.ses import SesTransport
+from sendonce.adapters.transports.ses_lane import SesLane
 from sendonce.adapters.wire_journal import StateDirectory, WireLog
 from sendonce.domain.engine.jobs import ClaimedJob, ClaimRequest, Settlement, Turn
 from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt
@@ -75,13 +75,13 @@ def a_lease_proves_death() -> None:
 
 def lost_replies_are_retried() -> None:
     """No answer is taken for a no."""
-    judge = SesTransport._judge
+    judge = SesLane._judge
 
-    def retry(self: SesTransport, answer: Any) -> Any:
+    def retry(self: SesLane, answer: Any) -> Any:
         outcome = judge(self, answer)
         return Deferred("no_answer", outcome.reason, 0.1) if isinstance(outcome, InDoubt) else outcome
 
-    SesTransport._judge = retry  # type: ignore[method-assign]
+    SesLane._judge = retry  # type: ignore[method-assign]
 
 
 def any_database_is_the_same() -> None:

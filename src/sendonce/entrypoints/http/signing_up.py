@@ -43,7 +43,8 @@ class SignUpEndpoints:
 
     async def subscribe(self, request: Request) -> Response:
         """202 whatever the address: a form tells nobody who is on the list."""
-        self._require_open()
+        if not self._service.settings.sign_up:
+            raise HTTPException(404, "Signing up is not open here.")
         if not self._limit.spend(peer_of(request)):
             raise HTTPException(429, "Too many sign-ups from this address.", {"Retry-After": "60"})
         body = await read_short_body(request, _MOST_BYTES)
@@ -61,11 +62,12 @@ class SignUpEndpoints:
 
     async def confirm(self, request: Request) -> Response:
         """GET and HEAD ask; POST confirms."""
-        self._require_open()
         language = language_for(request, self._service.settings.mail_language)
         token = request.query_params.get("token", "")
         try:
-            sign_up_id = await self._links.job_of(token, CONFIRM)
+            sign_up_id = None
+            if self._service.settings.sign_up:
+                sign_up_id = await self._links.job_of(token, CONFIRM)
             if sign_up_id is not None and request.method != "POST":
                 return page_answer(sign_up_pages.question(language, self._sender(), token), language)
             if request.method == "POST":
@@ -80,10 +82,6 @@ class SignUpEndpoints:
             status = 404 if self._service.gate.tolerates(request) else 429
             return page_answer(sign_up_pages.bad_link(language), language, status)
         return page_answer(sign_up_pages.answered(language, self._sender(), found), language)
-
-    def _require_open(self) -> None:
-        if not self._service.settings.sign_up:
-            raise HTTPException(404, "Signing up is not open here.")
 
     def _wish(self, request: Request, language: str, given: dict[str, object]) -> SignUpWish:
         page = request.headers.get("origin") or request.headers.get("referer") or ""
