@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -125,6 +126,12 @@ def waits_for_a_key(pid: int) -> bool:
     return call[:2] == ["0", "0x0"]
 
 
+def _sit_down_at(terminal: int) -> None:
+    """A person's shell minds Ctrl-C, also where these tests run in the background of one that does not."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.login_tty(terminal)
+
+
 def on_a_terminal(desk: Desk, *arguments: str, answer: str, after: str = "") -> tuple[int, str]:
     """The command with a person at the keyboard: the exit code, and the screen.
 
@@ -139,7 +146,7 @@ def on_a_terminal(desk: Desk, *arguments: str, answer: str, after: str = "") -> 
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,
-        preexec_fn=lambda: os.login_tty(terminal),
+        preexec_fn=lambda: _sit_down_at(terminal),
     )
     os.close(terminal)
     screen, typed = b"", False

@@ -79,6 +79,12 @@ def test_sigterm_drains_and_leaves_nothing_behind(world: World) -> None:
     assert not list((world.disk / "state").glob("*/workers/*"))
 
 
+def _own_the_terminal() -> None:
+    """These tests may run under nohup, whose children ignore SIGHUP."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 def test_a_closed_terminal_drains_like_sigterm(world: World) -> None:
     """The kernel sends SIGHUP, and nothing can be written to the terminal any more."""
     world.plan(300)
@@ -91,7 +97,7 @@ def test_a_closed_terminal_drains_like_sigterm(world: World) -> None:
         stdout=terminal,
         stderr=terminal,
         start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        preexec_fn=_own_the_terminal,
     )
     os.close(terminal)
     try:
