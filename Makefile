@@ -18,7 +18,7 @@ demo: $(VENV)/.run ## send a sample mailout through the sandbox: no account, no 
 # Many tests wait for real processes: four at a time keep two processors busy.
 test: $(VENV)/.dev ## every test, on SQLite and on a real PostgreSQL
 	@echo "Testing with $$($(BIN)/python --version) …"
-	@$(BIN)/python -m pytest -m "not long" -n 4 --dist loadgroup $(ARGS)
+	@$(BIN)/python -m pytest -m "not long" -n 5 --dist loadgroup $(ARGS)
 
 test-long: $(VENV)/.dev .stamp/exim/.fetched ## the tests that take minutes: real mail servers, pgbouncer, a million recipients, full pacing
 	@test -x /usr/sbin/pgbouncer || { echo "Installing pgbouncer …"; apt-get install -qq -y pgbouncer >/dev/null; }
