@@ -107,7 +107,7 @@ def _marks(job: Job) -> str:
         "rejected by the provider": job.rejected_at,
         "complained of": job.complained_at,
     }
-    return "".join(f", {what} {moment:%Y-%m-%d %H:%M}" for what, moment in moments.items() if moment)
+    return "".join(f", {what} {moment:%Y-%m-%d %H:%M} UTC" for what, moment in moments.items() if moment)
 
 
 def why_no_letter(mailout: Mailout, file: PersonFile) -> str:
