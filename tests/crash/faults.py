@@ -39,7 +39,7 @@ FAULTS = (
     Fault("SIGKILL at random", scenes.random_kill, 0.33, people=14),
     Fault(
         "SIGKILL at each failpoint",
-        scenes.kill_at_failpoints,
+        scenes.kill_at_every_failpoint,
         0.2,
         people=16,
         failpoints=tuple(name for name in NAMES if name not in scenes.BURIAL_POINTS),

@@ -149,6 +149,11 @@ def kill_at_failpoints(stage: Stage) -> None:
         if stage.done:
             break
         _run_into(stage, name, stage.dice.randint(1, 12 if name in LETTER_POINTS else 3))
+
+
+def kill_at_every_failpoint(stage: Stage) -> None:
+    """The same, and the last point of all: when the mailout is about to be called over."""
+    kill_at_failpoints(stage)
     _die_at_the_end(stage)
 
 
