@@ -16,7 +16,14 @@ from sqlalchemy.engine import Connection
 from sendonce.adapters.stores.schema import metadata
 
 # The last three are made by migrations, not by the schema: two views and the numbers of claims.
-OURS = (*sorted(metadata.tables), "alembic_version", "send_logs", "opt_out_registry", "claim_seq")
+OURS = (
+    *sorted(metadata.tables),
+    "alembic_version",
+    "send_logs",
+    "opt_out_registry",
+    "outreach_messages",
+    "claim_seq",
+)
 # What strangers are called on Supabase: anybody with the public key, and anybody who is signed in.
 STRANGERS = ("anon", "authenticated")
 # From this version on a view can look with the rights of whoever asks.

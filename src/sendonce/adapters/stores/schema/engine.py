@@ -1,109 +1,34 @@
-"""The tables, once for SQLite and PostgreSQL. Migrations are written from them (see migrations/)."""
+"""The tables of the room `engine`."""
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime
-from typing import Any
-
 from sqlalchemy import (
-    JSON,
     BigInteger,
     Boolean,
     CheckConstraint,
     Column,
-    DateTime,
-    Dialect,
     Float,
     ForeignKey,
     Index,
     Integer,
     LargeBinary,
-    MetaData,
     SmallInteger,
     Table,
     Text,
     UniqueConstraint,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB, UUID
-from sqlalchemy.types import TypeDecorator
 
-# The newest migration. Compared with the database at every start, without importing Alembic.
-HEAD = "0003"
-
-metadata = MetaData()
-
-SQLITE_TIME = "%Y-%m-%d %H:%M:%S.%f"
-
-
-class Moment(TypeDecorator[datetime]):
-    """A point in time in UTC: timestamptz on PostgreSQL, sortable text on SQLite."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def load_dialect_impl(self, dialect: Dialect) -> Any:
-        return dialect.type_descriptor(Text() if dialect.name == "sqlite" else DateTime(timezone=True))
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
-        if value is None or dialect.name != "sqlite":
-            return value
-        return value.astimezone(UTC).strftime(SQLITE_TIME)
-
-    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:  # noqa: ARG002 (SQLAlchemy's signature)
-        if value is None:
-            return None
-        if isinstance(value, str):
-            return datetime.strptime(value, SQLITE_TIME).replace(tzinfo=UTC)
-        assert isinstance(value, datetime)
-        return value.astimezone(UTC)
-
-
-class _Identifier(TypeDecorator[str]):
-    """A UUID in its usual spelling, so that both databases and both kinds of SQL show the same text.
-
-    Text from outside that is no UUID names no row. PostgreSQL would refuse the whole statement, so it
-    gets the nil UUID instead, which is never issued.
-    """
-
-    impl = Text
-    cache_ok = True
-
-    def load_dialect_impl(self, dialect: Dialect) -> Any:
-        return dialect.type_descriptor(Text() if dialect.name == "sqlite" else UUID(as_uuid=False))
-
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        if value is None or dialect.name == "sqlite" or _UUID.fullmatch(value):
-            return value
-        return "00000000-0000-0000-0000-000000000000"
-
-
-_UUID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-Identifier = _Identifier()
-Document = JSON().with_variant(JSONB(), "postgresql")
-
-
-def _id(*args: Any, **kwargs: Any) -> Column[str]:
-    return Column("id", Identifier, *args, primary_key=True, **kwargs)
-
-
-def _tenant() -> Column[str]:
-    return Column("tenant_id", Text, ForeignKey("tenants.id"), nullable=False)
-
-
-def _moment(name: str, **kwargs: Any) -> Column[datetime]:
-    return Column(name, Moment, **kwargs)
-
-
-def _where(condition: str) -> dict[str, Any]:
-    """The rows that an index holds."""
-    return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
-
-
-def _flag(name: str) -> Column[bool]:
-    return Column(name, Boolean, nullable=False, server_default=text("false"))
-
+from sendonce.adapters.stores.schema.columns import (
+    Document,
+    Identifier,
+    flag,
+    metadata,
+    moment,
+    own_id,
+    tenant,
+    where,
+)
 
 ledger = Table(
     "ledger",
@@ -120,87 +45,33 @@ ledger = Table(
     Column("link_secrets", LargeBinary),
     # How often a restored or copied database was taken into use as this ledger.
     Column("adoptions", Integer, nullable=False, server_default=text("0")),
-    _moment("adopted_at"),
-    _moment("created_at", nullable=False),
+    moment("adopted_at"),
+    moment("created_at", nullable=False),
     CheckConstraint("one = 1", name="ledger_has_one_row"),
-)
-
-tenants = Table(
-    "tenants",
-    metadata,
-    Column("id", Text, primary_key=True),
-    Column("name", Text, nullable=False),
-    # The order of fair share between tenants: see domain/engine/dispatches.
-    Column("served", Float, nullable=False, server_default=text("0")),
-    _moment("created_at", nullable=False),
-)
-
-subscribers = Table(
-    "subscribers",
-    metadata,
-    # No index and no foreign key that nobody asks: a million people arrive here at once. Every write goes
-    # through import_people, which looks for the tenant.
-    Column("id", Identifier, nullable=False),
-    Column("tenant_id", Text, primary_key=True),
-    Column("email", Text, nullable=False),
-    Column("address_key", Text, primary_key=True),
-    Column("suppression_key", Text, nullable=False),
-    Column("from_name", Text),
-    Column("attributes", Document, nullable=False),
-    Column("status", Text, nullable=False, server_default="active"),
-    Column("bounce_type", Text),
-    Column("bounce_subtype", Text),
-    # When and how the person agreed, in the words of whoever added them.
-    Column("consent", Text),
-    _moment("status_updated_at"),
-    _moment("created_at", nullable=False),
-    _moment("updated_at", nullable=False),
-    # SQLite looks through an IN of three in a table, which costs every row; one of two is two comparisons.
-    CheckConstraint(
-        "status = 'active' OR status IN ('unsubscribed', 'bounced') OR status = 'pending'",
-        name="subscribers_status",
-    ),
-)
-
-# Who asked for letters on a form, and what they agreed to: the record of consent once it is confirmed.
-sign_ups = Table(
-    "sign_ups",
-    metadata,
-    _id(),
-    _tenant(),
-    Column("email", Text, nullable=False),
-    # The widest reading of the address: spellings of one mailbox share its few letters.
-    Column("mailbox", Text, nullable=False),
-    Column("name", Text),
-    Column("source", Text, nullable=False),
-    Column("wording", Text, nullable=False),
-    _moment("requested_at", nullable=False),
-    _moment("confirmed_at"),
-    Index("sign_ups_of_mailbox", "mailbox", "requested_at"),
 )
 
 letters = Table(
     "letters",
     metadata,
-    _id(),
-    _tenant(),
+    own_id(),
+    tenant(),
     Column("subject", Text, nullable=False),
     Column("preheader", Text, nullable=False),
     Column("from_name", Text),
     Column("reply_to", Text),
-    _flag("text_only"),
+    flag("text_only"),
     Column("language", Text),
     Column("html", Text, nullable=False),
     Column("text", Text, nullable=False),
-    _moment("created_at", nullable=False),
+    moment("created_at", nullable=False),
 )
 
 # A run of message jobs that start, pause, cancel and end together. A mailout's has the mailout's own id.
 dispatches = Table(
     "dispatches",
     metadata,
-    _id(),
-    _tenant(),
+    own_id(),
+    tenant(),
     Column("kind", Text, nullable=False),
     Column("owner_id", Text, nullable=False),
     Column("letter_id", Identifier, ForeignKey("letters.id")),
@@ -208,105 +79,52 @@ dispatches = Table(
     Column("sender_id", Text, nullable=False, server_default=""),
     Column("phase", Text, nullable=False),
     Column("result", Text),
-    _flag("paused"),
-    _flag("cancelled"),
+    flag("paused"),
+    flag("cancelled"),
     Column("reason", Text),
-    _flag("is_test"),
+    flag("is_test"),
     # The recipients want this very letter: an unsubscription does not keep it from them.
-    _flag("asked_for"),
+    flag("asked_for"),
     Column("weight", Integer, nullable=False, server_default=text("1")),
     # No job is due before it; null where nothing is scheduled. Too early is harmless: a claim puts it right.
-    _moment("due_from"),
+    moment("due_from"),
     # Jobs are due, so it is claimed from in the order of "served": see domain/engine/dispatches.
-    _flag("awake"),
+    flag("awake"),
     Column("served", Float, nullable=False, server_default=text("0")),
     # Planning touches nothing outside, so the planner's lease may expire by age.
     Column("planner", Text),
-    _moment("planner_until"),
-    _moment("created_at", nullable=False),
-    _moment("updated_at", nullable=False),
-    _moment("started_at"),
-    _moment("ended_at"),
+    moment("planner_until"),
+    moment("created_at", nullable=False),
+    moment("updated_at", nullable=False),
+    moment("started_at"),
+    moment("ended_at"),
     CheckConstraint("phase IN ('preparing', 'planning', 'running', 'over')", name="dispatches_phase"),
     CheckConstraint("result IN ('sent', 'failed')", name="dispatches_result"),
     CheckConstraint("weight > 0", name="dispatches_weight"),
-    Index("dispatches_awake", "sender_id", "id", **_where("awake")),
+    Index("dispatches_awake", "sender_id", "id", **where("awake")),
     Index(
         "dispatches_of_senders",
         "sender_id",
         "due_from",
-        **_where("phase = 'running' AND NOT paused AND NOT cancelled AND sender_id <> ''"),
+        **where("phase = 'running' AND NOT paused AND NOT cancelled AND sender_id <> ''"),
     ),
-    Index("dispatches_open", "phase", "id", **_where("phase <> 'over'")),
+    Index("dispatches_open", "phase", "id", **where("phase <> 'over'")),
     Index(
-        "dispatches_in_turn", "tenant_id", "awake", "sender_id", "served", "id", **_where("phase = 'running'")
+        "dispatches_in_turn", "tenant_id", "awake", "sender_id", "served", "id", **where("phase = 'running'")
     ),
     Index(
         "dispatches_asleep",
         "due_from",
-        **_where("phase = 'running' AND NOT awake AND NOT paused AND NOT cancelled"),
+        **where("phase = 'running' AND NOT awake AND NOT paused AND NOT cancelled"),
     ),
-    Index("dispatches_to_finish", "id", **_where("phase = 'running' AND (due_from IS NULL OR cancelled)")),
-)
-
-mailouts = Table(
-    "mailouts",
-    metadata,
-    _id(),
-    _tenant(),
-    Column("letter_id", Identifier, ForeignKey("letters.id")),
-    Column("name", Text, nullable=False),
-    Column("source", Text, nullable=False),
-    Column("source_id", Text),
-    _flag("is_test"),
-    Column("audience", Document),
-    Column("warnings", Document, nullable=False),
-    Column("reported", Text),
-    # Until it is started. From then on its dispatch tells.
-    Column("status", Text, nullable=False),
-    Column("reason", Text),
-    _flag("forced"),
-    # The last address planned.
-    Column("plan_cursor", Text, nullable=False, server_default=""),
-    Column("key_version", Integer, nullable=False, server_default=text("1")),
-    _moment("created_at", nullable=False),
-    _moment("updated_at", nullable=False),
-    # Told to start at send_at: only then does the clock start it.
-    _moment("send_at"),
-    _flag("scheduled"),
-    Column("except_of", Document),
-    # How far the recipients of those mailouts are gathered; null when there is nothing left to gather.
-    Column("except_cursor", Text),
-    # The last that its page asked for: what comes a second time, or late, starts nothing.
-    Column("page_event", Text),
-    _moment("page_event_at"),
-    CheckConstraint("status IN ('draft', 'ready')", name="mailouts_status"),
-    Index("mailouts_scheduled", "send_at", **_where("scheduled")),
-    # One mailout a page: a button pressed twice finds the first. Tests may be many.
-    Index(
-        "mailouts_once_a_page",
-        "tenant_id",
-        "source",
-        "source_id",
-        unique=True,
-        **_where("source_id IS NOT NULL AND NOT is_test"),
-    ),
-)
-
-# While a mailout is planned: who is left out of it, because another mailout went to them.
-excluded_recipients = Table(
-    "excluded_recipients",
-    metadata,
-    Column("mailout_id", Identifier, ForeignKey("mailouts.id"), primary_key=True),
-    Column("suppression_key", Text, primary_key=True),
-    Column("by_mailout_id", Identifier, nullable=False),
+    Index("dispatches_to_finish", "id", **where("phase = 'running' AND (due_from IS NULL OR cancelled)")),
 )
 
 message_jobs = Table(
     "message_jobs",
     metadata,
-    _id(),
-    _tenant(),
+    own_id(),
+    tenant(),
     Column("dispatch_id", Identifier, ForeignKey("dispatches.id"), nullable=False),
     Column("recipient", Text, nullable=False),
     Column("recipient_key", Text, nullable=False),
@@ -315,7 +133,7 @@ message_jobs = Table(
     Column("state", Text, nullable=False, server_default="scheduled"),
     Column("attempt", Integer, nullable=False, server_default=text("0")),
     Column("tries", Integer, nullable=False, server_default=text("0")),
-    _moment("due_at", nullable=False),
+    moment("due_at", nullable=False),
     Column("code", Text),
     Column("reason", Text),
     Column("message_id", Text),
@@ -323,17 +141,17 @@ message_jobs = Table(
     Column("accepted_attempt", Integer),
     Column("worker_id", Identifier),
     Column("claim_token", Text),
-    _moment("claimed_at"),
-    _moment("settled_at"),
+    moment("claimed_at"),
+    moment("settled_at"),
     Column("death_proof", Text),
-    _moment("death_proof_at"),
+    moment("death_proof_at"),
     Column("absence_proof", Text),
-    _moment("send_event_at"),
-    _moment("delivered_at"),
-    _moment("bounced_at"),
-    _moment("complained_at"),
-    _moment("rejected_at"),
-    _moment("duplicate_at"),
+    moment("send_event_at"),
+    moment("delivered_at"),
+    moment("bounced_at"),
+    moment("complained_at"),
+    moment("rejected_at"),
+    moment("duplicate_at"),
     # Its own where it has one, else the dispatch's. No foreign key: a letter is removed without a look at
     # every job there ever was.
     Column("letter_id", Identifier),
@@ -390,8 +208,8 @@ attempts = Table(
     Column("job_id", Identifier, ForeignKey("message_jobs.id"), primary_key=True),
     Column("attempt", Integer, primary_key=True),
     Column("worker_id", Identifier),
-    _moment("claimed_at"),
-    _moment("ended_at", nullable=False),
+    moment("claimed_at"),
+    moment("ended_at", nullable=False),
     Column("outcome", Text, nullable=False),
     Column("code", Text),
     Column("reason", Text),
@@ -402,7 +220,7 @@ attempts = Table(
 workers = Table(
     "workers",
     metadata,
-    _id(),
+    own_id(),
     Column("name", Text, nullable=False),
     Column("transport", Text, nullable=False),
     Column("route", Text, nullable=False, server_default=""),
@@ -413,16 +231,16 @@ workers = Table(
     Column("boot_id", Text, nullable=False),
     Column("host", Text, nullable=False),
     Column("pid", Integer, nullable=False),
-    _moment("started_at", nullable=False),
-    _moment("seen_at"),
+    moment("started_at", nullable=False),
+    moment("seen_at"),
     Column("rate", Float),
     Column("rests", Text),
     Column("rest_reason", Text),
-    _moment("rests_until"),
+    moment("rests_until"),
     # Every claim counts here, under the token of the last: see domain/engine/claim_counts.
     Column("claims", BigInteger, nullable=False, server_default=text("0")),
     Column("claim_token", Text),
-    _moment("ended_at"),
+    moment("ended_at"),
     Column("end", Text),
     Index(
         "workers_open",
@@ -438,7 +256,7 @@ permits = Table(
     Column("key", Text, primary_key=True),
     Column("worker_id", Identifier, primary_key=True),
     Column("permits", Integer, nullable=False),
-    _moment("expires_at", nullable=False),
+    moment("expires_at", nullable=False),
 )
 
 # One row a key, locked while its permits are shared out.
@@ -448,8 +266,8 @@ permit_keys = Table("permit_keys", metadata, Column("key", Text, primary_key=Tru
 sender_identities = Table(
     "sender_identities",
     metadata,
-    _id(),
-    _tenant(),
+    own_id(),
+    tenant(),
     Column("address", Text, nullable=False),
     Column("address_key", Text, nullable=False, unique=True),
     Column("transport", Text, nullable=False),
@@ -464,8 +282,8 @@ sender_identities = Table(
     Column("rate_limit", Integer),
     Column("rate_key", Text),
     Column("connections", Integer),
-    _moment("created_at", nullable=False),
-    _moment("removed_at"),
+    moment("created_at", nullable=False),
+    moment("removed_at"),
 )
 
 # Senders that their provider refuses: nobody claims for them before next_try_at.
@@ -475,15 +293,15 @@ sender_holds = Table(
     Column("key", Text, primary_key=True),
     Column("code", Text, nullable=False),
     Column("reason", Text, nullable=False),
-    _moment("held_at", nullable=False),
-    _moment("next_try_at", nullable=False),
+    moment("held_at", nullable=False),
+    moment("next_try_at", nullable=False),
     Column("tries", Integer, nullable=False),
 )
 
 delivery_events = Table(
     "delivery_events",
     metadata,
-    _id(),
+    own_id(),
     Column("event_id", Text, nullable=False, unique=True),
     Column("natural_key", Text, nullable=False, unique=True),
     Column("kind", Text, nullable=False),
@@ -496,45 +314,21 @@ delivery_events = Table(
     Column("bounce_subtype", Text),
     Column("code", Text),
     Column("reason", Text),
-    _moment("occurred_at", nullable=False),
-    _moment("received_at", nullable=False),
+    moment("occurred_at", nullable=False),
+    moment("received_at", nullable=False),
     Column("raw", Document, nullable=False),
     Index("delivery_events_received", "received_at"),
     Index("delivery_events_job", "job_id"),
 )
 
-# Images of letters: the addresses that Notion gives die within the hour.
-assets = Table(
-    "assets",
-    metadata,
-    Column("sha256", Text, primary_key=True),
-    Column("content_type", Text, nullable=False),
-    Column("content", LargeBinary, nullable=False),
-    _moment("created_at", nullable=False),
-)
-
-# The tenant '*' is the whole house: a global suppression.
-suppressions = Table(
-    "suppressions",
-    metadata,
-    Column("key", Text, primary_key=True),
-    Column("tenant_id", Text, primary_key=True),
-    Column("address", Text),
-    Column("reason", Text, nullable=False),
-    Column("note", Text),
-    # The letter whose link was clicked; for a while, it alone can take the unsubscription back.
-    Column("job_id", Identifier),
-    _moment("created_at", nullable=False),
-)
-
 canaries = Table(
     "canaries",
     metadata,
-    _id(),
+    own_id(),
     Column("route", Text, nullable=False, server_default=""),
-    _moment("sent_at", nullable=False),
+    moment("sent_at", nullable=False),
     Column("message_id", Text),
-    _moment("event_at"),
+    moment("event_at"),
     Index("canaries_sent", "sent_at"),
 )
 
@@ -542,12 +336,12 @@ canaries = Table(
 event_receivers = Table(
     "event_receivers",
     metadata,
-    _id(),
+    own_id(),
     Column("receiver", Text, nullable=False),
-    _moment("since", nullable=False),
-    _moment("seen", nullable=False),
+    moment("since", nullable=False),
+    moment("seen", nullable=False),
     Column("durable", Boolean, nullable=False),
-    _flag("left"),
+    flag("left"),
     Index("event_receivers_seen", "seen"),
 )
 
@@ -556,42 +350,74 @@ event_topics = Table(
     "event_topics",
     metadata,
     Column("topic", Text, primary_key=True),
-    _moment("subscribed_at", nullable=False),
-    _moment("ended_at"),
+    moment("subscribed_at", nullable=False),
+    moment("ended_at"),
 )
 
 # Genuine messages that we cannot read, word for word; the newest thousand.
 unreadable_events = Table(
     "unreadable_events",
     metadata,
-    _id(),
+    own_id(),
     Column("event_id", Text, nullable=False, unique=True),
     Column("source", Text, nullable=False),
     Column("why", Text, nullable=False),
-    _moment("received_at", nullable=False),
+    moment("received_at", nullable=False),
     Column("raw", LargeBinary, nullable=False),
 )
 
 outbox = Table(
     "outbox",
     metadata,
-    _id(),
+    own_id(),
     Column("topic", Text, nullable=False),
     Column("body", Document, nullable=False),
-    _moment("created_at", nullable=False),
-    _moment("done_at"),
+    moment("created_at", nullable=False),
+    moment("done_at"),
     Column("tries", Integer, nullable=False, server_default=text("0")),
-    _moment("due_at", nullable=False),
+    moment("due_at", nullable=False),
     Column("error", Text),
 )
 
 audit_log = Table(
     "audit_log",
     metadata,
-    _id(),
-    _moment("at", nullable=False),
+    own_id(),
+    moment("at", nullable=False),
     Column("actor", Text, nullable=False),
     Column("action", Text, nullable=False),
     Column("subject", Text, nullable=False),
     Column("details", Document, nullable=False),
+)
+
+# How far a mailbox was read. Another uid_validity means that the server numbers its messages anew.
+mailbox_cursors = Table(
+    "mailbox_cursors",
+    metadata,
+    Column("mailbox", Text, primary_key=True),
+    Column("folder", Text, primary_key=True),
+    Column("uid_validity", BigInteger, nullable=False),
+    Column("last_uid", BigInteger, nullable=False),
+    moment("read_at", nullable=False),
+)
+
+# What was found in a mailbox, once a message: bounces, replies, wishes to be left alone.
+mailbox_messages = Table(
+    "mailbox_messages",
+    metadata,
+    own_id(),
+    Column("mailbox", Text, nullable=False),
+    # Its Message-ID, or a hash of it where it has none: the server's numbers may change.
+    Column("message_key", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("job_id", Identifier),
+    Column("sender", Text),
+    Column("recipient", Text),
+    Column("bounce", Text),
+    Column("code", Text),
+    Column("reason", Text),
+    moment("sent_at"),
+    moment("found_at", nullable=False),
+    UniqueConstraint("mailbox", "message_key", name="mailbox_messages_once"),
+    Index("mailbox_messages_job", "job_id", **where("job_id IS NOT NULL")),
 )

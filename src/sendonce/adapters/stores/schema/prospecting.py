@@ -1,0 +1,300 @@
+"""The tables of the room `prospecting`: from a search to a letter that a person has approved."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Float,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+from sendonce.adapters.stores.schema.columns import (
+    Document,
+    Identifier,
+    flag,
+    metadata,
+    moment,
+    own_id,
+    tenant,
+    where,
+)
+
+# What to search for, where, and how many pages of the answer.
+serp_queries = Table(
+    "serp_queries",
+    metadata,
+    own_id(),
+    tenant(),
+    Column("direction_id", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("region", Text, nullable=False, server_default=""),
+    Column("region_code", Text, nullable=False, server_default=""),
+    Column("pages", Integer, nullable=False),
+    # The same words in the same region are one query, however often they are typed.
+    Column("query_hash", Text, nullable=False),
+    moment("created_at", nullable=False),
+    moment("updated_at", nullable=False),
+    UniqueConstraint("tenant_id", "query_hash", name="serp_queries_once"),
+    ForeignKeyConstraint(["tenant_id", "direction_id"], ["directions.tenant_id", "directions.id"]),
+)
+
+# One request to the search provider: a page of a query. Submitting is not idempotent there, so "submitting"
+# is committed before the request leaves, and a request of unknown fate is never sent again by itself.
+serp_operations = Table(
+    "serp_operations",
+    metadata,
+    own_id(),
+    tenant(),
+    Column("query_id", Identifier, ForeignKey("serp_queries.id"), nullable=False),
+    Column("page", Integer, nullable=False),
+    Column("request_hash", Text, nullable=False, unique=True),
+    Column("state", Text, nullable=False, server_default="queued"),
+    # The provider's own name of it.
+    Column("provider_id", Text),
+    Column("submits", Integer, nullable=False, server_default=text("0")),
+    Column("polls", Integer, nullable=False, server_default=text("0")),
+    Column("failures", Integer, nullable=False, server_default=text("0")),
+    # When to submit or to poll next.
+    moment("due_at", nullable=False),
+    moment("submitted_at"),
+    moment("settled_at"),
+    Column("price", Float),
+    Column("results", Integer),
+    Column("answer_place", Text),
+    Column("code", Text),
+    Column("reason", Text),
+    Column("leased_by", Text),
+    moment("lease_until"),
+    moment("created_at", nullable=False),
+    moment("updated_at", nullable=False),
+    UniqueConstraint("query_id", "page", name="serp_operations_once"),
+    CheckConstraint(
+        "state IN ('queued', 'submitting', 'submitted', 'fetched', 'done', 'failed', 'expired', 'unknown')",
+        name="serp_operations_state",
+    ),
+    Index("serp_operations_open", "state", "due_at", "id", **where("settled_at IS NULL")),
+    Index("serp_operations_submitted", "submitted_at", **where("submitted_at IS NOT NULL")),
+)
+
+serp_results = Table(
+    "serp_results",
+    metadata,
+    own_id(),
+    tenant(),
+    Column("operation_id", Identifier, ForeignKey("serp_operations.id"), nullable=False),
+    Column("url", Text, nullable=False),
+    Column("domain", Text),
+    Column("kind", Text, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("snippet", Text, nullable=False),
+    Column("language", Text),
+    Column("metadata", Document, nullable=False),
+    Column("company_id", Identifier),
+    moment("created_at", nullable=False),
+    UniqueConstraint("operation_id", "url", name="serp_results_once"),
+    Index("serp_results_company", "company_id", **where("company_id IS NOT NULL")),
+)
+
+companies = Table(
+    "companies",
+    metadata,
+    own_id(),
+    tenant(),
+    # The registrable domain, in A-labels: one company for each, ever.
+    Column("domain", Text, nullable=False),
+    Column("name", Text, nullable=False, server_default=""),
+    Column("website_url", Text, nullable=False),
+    Column("status", Text, nullable=False, server_default="new"),
+    flag("opt_out"),
+    # The company that it is a duplicate of.
+    Column("primary_id", Identifier),
+    Column("inn", Text),
+    Column("ogrn", Text),
+    Column("city", Text),
+    # What its own pages say of it: [{"fact", "value", "source"}].
+    Column("facts", Document, nullable=False),
+    Column("reason", Text),
+    moment("crawled_at"),
+    moment("created_at", nullable=False),
+    moment("updated_at", nullable=False),
+    UniqueConstraint("tenant_id", "domain", name="companies_once"),
+    CheckConstraint(
+        "status IN ('new', 'enriched', 'no_contacts', 'unreachable', 'duplicate')", name="companies_status"
+    ),
+    Index("companies_new", "tenant_id", "id", **where("status = 'new'")),
+    Index("companies_inn", "tenant_id", "inn", **where("inn IS NOT NULL")),
+    Index("companies_ogrn", "tenant_id", "ogrn", **where("ogrn IS NOT NULL")),
+)
+
+# Every domain that leads to a company: its own, and those that redirect to it.
+company_domains = Table(
+    "company_domains",
+    metadata,
+    Column("tenant_id", Text, ForeignKey("tenants.id"), primary_key=True),
+    Column("domain", Text, primary_key=True),
+    Column("company_id", Identifier, ForeignKey("companies.id"), nullable=False),
+    Column("how", Text, nullable=False),
+    moment("created_at", nullable=False),
+    Index("company_domains_of", "company_id"),
+)
+
+# The queries, and so the regions, that found a company.
+company_queries = Table(
+    "company_queries",
+    metadata,
+    Column("company_id", Identifier, ForeignKey("companies.id"), primary_key=True),
+    Column("query_id", Identifier, ForeignKey("serp_queries.id"), primary_key=True),
+    moment("created_at", nullable=False),
+)
+
+# Two companies that are one, or may be: with the evidence, so that a merge can be undone.
+company_merges = Table(
+    "company_merges",
+    metadata,
+    own_id(),
+    tenant(),
+    Column("primary_id", Identifier, ForeignKey("companies.id"), nullable=False),
+    Column("duplicate_id", Identifier, ForeignKey("companies.id"), nullable=False),
+    Column("evidence", Text, nullable=False),
+    Column("value", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("actor", Text, nullable=False),
+    # The duplicate as it was before.
+    Column("before", Document, nullable=False),
+    moment("created_at", nullable=False),
+    moment("updated_at", nullable=False),
+    UniqueConstraint("primary_id", "duplicate_id", "evidence", name="company_merges_once"),
+    CheckConstraint("state IN ('nominated', 'merged', 'undone', 'rejected')", name="company_merges_state"),
+    CheckConstraint(
+        "evidence IN ('inn', 'ogrn', 'redirect', 'name', 'person')", name="company_merges_evidence"
+    ),
+    Index("company_merges_duplicate", "duplicate_id"),
+)
+
+contacts = Table(
+    "contacts",
+    metadata,
+    own_id(),
+    tenant(),
+    Column("company_id", Identifier, ForeignKey("companies.id"), nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("value", Text, nullable=False),
+    # The address or number without what does not tell two of them apart.
+    Column("value_key", Text, nullable=False),
+    Column("quality", Float, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("source_url", Text, nullable=False),
+    Column("role", Text),
+    flag("freemail"),
+    flag("is_primary"),
+    # Whether its domain takes mail: "yes", "no", or "unknown" when DNS did not answer.
+    Column("takes_mail", Text),
+    # A permanent bounce or a reply in words: "bounced", "opted_out".
+    Column("trouble", Text),
+    Column("attributes", Document, nullable=False),
+    moment("created_at", nullable=False),
+    moment("last_seen_at", nullable=False),
+    UniqueConstraint("company_id", "kind", "value_key", name="contacts_once"),
+    CheckConstraint("kind IN ('email', 'phone')", name="contacts_kind"),
+    Index("contacts_of_address", "tenant_id", "value_key", **where("kind = 'email'")),
+)
+
+# A letter to one company, with all that it was written from.
+written_letters = Table(
+    "written_letters",
+    metadata,
+    own_id(),
+    tenant(),
+    Column("direction_id", Text, nullable=False),
+    Column("company_id", Identifier, ForeignKey("companies.id"), nullable=False),
+    Column("contact_id", Identifier, ForeignKey("contacts.id"), nullable=False),
+    Column("recipient", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("language", Text, nullable=False),
+    # "llm", "template" or, once edited, "person".
+    Column("written_by", Text, nullable=False),
+    Column("brief", Document, nullable=False),
+    Column("brief_hash", Text, nullable=False),
+    Column("checks", Document, nullable=False),
+    Column("model", Text),
+    Column("price", Float),
+    Column("status", Text, nullable=False, server_default="waiting"),
+    Column("reviewer", Text),
+    moment("reviewed_at"),
+    Column("note", Text),
+    # Once it is planned, the engine tells what became of it.
+    Column("dispatch_id", Identifier),
+    Column("job_id", Identifier),
+    moment("created_at", nullable=False),
+    moment("updated_at", nullable=False),
+    # One first letter to a company in a direction, ever.
+    UniqueConstraint("tenant_id", "direction_id", "company_id", name="written_letters_once"),
+    CheckConstraint(
+        "status IN ('waiting', 'approved', 'rejected', 'planned')", name="written_letters_status"
+    ),
+    Index("written_letters_waiting", "tenant_id", "status", "id", **where("status <> 'planned'")),
+    Index("written_letters_job", "job_id", **where("job_id IS NOT NULL")),
+)
+
+# Work of the pipeline that any worker may take, under a lease: nothing here touches a mailbox.
+processing_jobs = Table(
+    "processing_jobs",
+    metadata,
+    own_id(),
+    tenant(),
+    Column("kind", Text, nullable=False),
+    # One open job for one piece of work.
+    Column("dedupe_key", Text, nullable=False, unique=True),
+    Column("payload", Document, nullable=False),
+    Column("priority", Integer, nullable=False, server_default=text("0")),
+    # Not before, and not after.
+    moment("due_at", nullable=False),
+    moment("window_until"),
+    Column("state", Text, nullable=False, server_default="waiting"),
+    Column("attempts", Integer, nullable=False, server_default=text("0")),
+    Column("leased_by", Text),
+    moment("lease_until"),
+    Column("reason", Text),
+    moment("created_at", nullable=False),
+    moment("updated_at", nullable=False),
+    CheckConstraint("state IN ('waiting', 'leased', 'done', 'failed')", name="processing_jobs_state"),
+    Index(
+        "processing_jobs_due", "kind", "priority", "due_at", "id", **where("state IN ('waiting', 'leased')")
+    ),
+)
+
+# A line for every cycle of every step.
+pipeline_journal = Table(
+    "pipeline_journal",
+    metadata,
+    own_id(),
+    tenant(),
+    Column("step", Text, nullable=False),
+    Column("worker", Text, nullable=False),
+    Column("taken", Integer, nullable=False),
+    Column("done", Integer, nullable=False),
+    Column("failed", Integer, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("note", Text, nullable=False, server_default=""),
+    moment("at", nullable=False),
+    Index("pipeline_journal_at", "tenant_id", "at"),
+)
+
+# What was used of a limit, and when: sliding windows that hold for all workers and over restarts.
+quotas = Table(
+    "quotas",
+    metadata,
+    Column("key", Text, primary_key=True),
+    moment("at", primary_key=True),
+    Column("used", Float, nullable=False),
+)
