@@ -92,7 +92,7 @@ def test_a_directory_that_cannot_be_synced_is_doubt(tmp_path: Path, monkeypatch:
     def broken(_path: Path) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(maildir, "_sync_directory", broken)
+    monkeypatch.setattr(maildir, "sync_directory", broken)
     feed = ListFeed([letter(0)])
     asyncio.run(MaildirTransport(tmp_path).carry(feed, 1))
     assert isinstance(feed.outcomes["job-0"], InDoubt)
@@ -102,7 +102,7 @@ def test_cancelling_waits_for_the_letter_that_is_being_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A thread cannot be stopped, so its true outcome is settled instead of a doubt."""
-    real_sync = maildir._sync_directory
+    real_sync = maildir.sync_directory
 
     async def main() -> None:
         loop, writing = asyncio.get_running_loop(), asyncio.Event()
@@ -111,7 +111,7 @@ def test_cancelling_waits_for_the_letter_that_is_being_written(
             loop.call_soon_threadsafe(writing.set)
             real_sync(path)
 
-        monkeypatch.setattr(maildir, "_sync_directory", slow)
+        monkeypatch.setattr(maildir, "sync_directory", slow)
         work = asyncio.create_task(MaildirTransport(tmp_path).carry(feed, 1))
         await writing.wait()
         work.cancel()

@@ -395,6 +395,20 @@ class SenderHolds(Protocol):
     def all(self) -> Sequence[SenderHold]: ...
 
 
+class Archive(Protocol):
+    """Where old records are kept outside the database, before their rows are removed."""
+
+    def keep(self, kind: str, name: str, data: bytes, at: datetime) -> str:
+        """Keep a record of that time; where it is. Durable on return, so its rows may go then.
+
+        The same kind, name and day take the place of an earlier record: keeping again after a crash is
+        harmless. Raises Unavailable.
+        """
+
+    def prune(self, kind: str, before: datetime) -> int:
+        """Remove the records of the days before that one; how many. Raises Unavailable."""
+
+
 class Wired(Enum):
     """What a dead worker's journal says of an attempt for which it has no reply."""
 

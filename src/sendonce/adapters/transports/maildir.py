@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
+from sendonce.adapters.files.durable import sync_directory, write_durably
 from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
 from sendonce.domain.engine.parcels import Parcel, Quota
 from sendonce.ports.engine import Feed
@@ -73,7 +74,9 @@ def deliver(maildir: Path, parcel: Parcel) -> Outcome:
     name = file_name(parcel.job_id, parcel.attempt)
     draft, letter = maildir / "tmp" / name, maildir / "new" / name
     try:
-        _write_durably(maildir, draft, parcel.content)
+        for folder in ("tmp", "new", "cur"):
+            (maildir / folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_durably(draft, parcel.content)
         draft.rename(letter)
     except OSError as exc:
         if os.path.lexists(letter):
@@ -82,28 +85,10 @@ def deliver(maildir: Path, parcel: Parcel) -> Outcome:
             draft.unlink()
         return _failure(exc)
     try:
-        _sync_directory(letter.parent)
+        sync_directory(letter.parent)
     except OSError as exc:
         return InDoubt(f"the letter is in new/, but the directory cannot be synced: {exc.strerror}")
     return Accepted(name)
-
-
-def _write_durably(maildir: Path, draft: Path, content: bytes) -> None:
-    for folder in ("tmp", "new", "cur"):
-        (maildir / folder).mkdir(mode=0o700, parents=True, exist_ok=True)
-    with draft.open("wb") as file:
-        os.fchmod(file.fileno(), 0o600)
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_directory(path: Path) -> None:
-    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
 
 
 def _failure(exc: OSError) -> Deferred | Refused:

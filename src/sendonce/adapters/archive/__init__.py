@@ -1,0 +1,1 @@
+"""Where old records go before their rows are removed."""
