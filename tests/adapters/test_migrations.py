@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from pathlib import Path
 from uuid import uuid4
@@ -153,6 +154,22 @@ def test_two_first_starts_on_one_file_are_fine(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert len(set(pool.map(identity, range(4)))) == 1
+
+
+def test_a_first_start_waits_for_another_one(tmp_path: Path) -> None:
+    """SQLite lets nobody wait who switches a new file to its log: it says "locked" at once."""
+    file = tmp_path / "sendonce.db"
+
+    def journal_mode() -> str:
+        with database_at(f"sqlite:///{file}") as database, database.reading() as tx:
+            return str(tx.exec_driver_sql("PRAGMA journal_mode").scalar_one())
+
+    with ThreadPoolExecutor(1) as pool, closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        answer = pool.submit(journal_mode)
+        wait([answer], timeout=0.2)
+        other.execute("COMMIT")
+        assert answer.result() == "wal"
 
 
 @pytest.mark.parametrize("view", ["send_logs", "opt_out_registry"])

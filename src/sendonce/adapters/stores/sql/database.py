@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -252,7 +253,7 @@ def _sqlite_engine(url: URL) -> sa.Engine:
     def _configure(connection: sqlite3.Connection, _record: object) -> None:
         connection.isolation_level = None  # we say BEGIN ourselves
         connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-        connection.execute("PRAGMA journal_mode = WAL")
+        _switch_to_wal(connection)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         # An update of many rows keeps a journal of its own for its undoing: in memory, not in a file.
@@ -280,3 +281,21 @@ def _sqlite_engine(url: URL) -> sa.Engine:
                 driver.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
 
     return engine
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """Wait for others that do the same to a new file.
+
+    The switch reads before it asks for the write lock. SQLite answers a reader who asks for that lock with
+    "locked" at once, whatever the busy timeout, so of two first starts on one file one could fail.
+    """
+    give_up = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as exc:
+            if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+            time.sleep(0.01)
+        else:
+            return
