@@ -42,6 +42,7 @@ from sendonce.adapters.stores.schema.people import (
 from sendonce.adapters.stores.schema.prospecting import (
     companies,
     company_domains,
+    company_marks,
     company_merges,
     company_queries,
     contacts,
@@ -69,6 +70,7 @@ __all__ = [
     "canaries",
     "companies",
     "company_domains",
+    "company_marks",
     "company_merges",
     "company_queries",
     "contacts",

@@ -113,9 +113,12 @@ companies = Table(
     Column("domain", Text, nullable=False),
     Column("name", Text, nullable=False, server_default=""),
     Column("website_url", Text, nullable=False),
+    Column("language", Text),
     Column("status", Text, nullable=False, server_default="new"),
     flag("opt_out"),
-    # The company that it is a duplicate of.
+    # "duplicate" and "group" come and go with merges; any other reason is the company's own and stays.
+    Column("opt_out_reason", Text),
+    # The company that it is a duplicate of; a primary has none.
     Column("primary_id", Identifier),
     Column("inn", Text),
     Column("ogrn", Text),
@@ -131,17 +134,23 @@ companies = Table(
         "status IN ('new', 'enriched', 'no_contacts', 'unreachable', 'duplicate')", name="companies_status"
     ),
     Index("companies_new", "tenant_id", "id", **where("status = 'new'")),
-    Index("companies_inn", "tenant_id", "inn", **where("inn IS NOT NULL")),
-    Index("companies_ogrn", "tenant_id", "ogrn", **where("ogrn IS NOT NULL")),
+    Index("companies_duplicates", "primary_id", **where("primary_id IS NOT NULL")),
 )
 
-# Every domain that leads to a company: its own, and those that redirect to it.
+# Every domain that leads to a company: its own, and those that its site has moved to. This key decides who
+# makes the company's row, so it is written first; the foreign key is checked at the commit.
 company_domains = Table(
     "company_domains",
     metadata,
     Column("tenant_id", Text, ForeignKey("tenants.id"), primary_key=True),
     Column("domain", Text, primary_key=True),
-    Column("company_id", Identifier, ForeignKey("companies.id"), nullable=False),
+    Column(
+        "company_id",
+        Identifier,
+        ForeignKey("companies.id", deferrable=True, initially="DEFERRED"),
+        nullable=False,
+    ),
+    # "own" or "redirect".
     Column("how", Text, nullable=False),
     moment("created_at", nullable=False),
     Index("company_domains_of", "company_id"),
@@ -156,7 +165,21 @@ company_queries = Table(
     moment("created_at", nullable=False),
 )
 
-# Two companies that are one, or may be: with the evidence, so that a merge can be undone.
+# What its pages show that may tell that two companies are one: a tax number, a name, where its site moved to.
+company_marks = Table(
+    "company_marks",
+    metadata,
+    Column("company_id", Identifier, ForeignKey("companies.id"), primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("value", Text, primary_key=True),
+    Column("tenant_id", Text, ForeignKey("tenants.id"), nullable=False),
+    moment("created_at", nullable=False),
+    CheckConstraint("kind IN ('inn', 'ogrn', 'redirect', 'name')", name="company_marks_kind"),
+    Index("company_marks_alike", "tenant_id", "kind", "value"),
+)
+
+# Two companies that are one, or may be: each pair once for each kind of evidence, the older one as primary.
+# Who is a duplicate of whom follows from the merged pairs, so undoing one needs no memory of what was before.
 company_merges = Table(
     "company_merges",
     metadata,
@@ -168,8 +191,6 @@ company_merges = Table(
     Column("value", Text, nullable=False),
     Column("state", Text, nullable=False),
     Column("actor", Text, nullable=False),
-    # The duplicate as it was before.
-    Column("before", Document, nullable=False),
     moment("created_at", nullable=False),
     moment("updated_at", nullable=False),
     UniqueConstraint("primary_id", "duplicate_id", "evidence", name="company_merges_once"),
@@ -178,6 +199,7 @@ company_merges = Table(
         "evidence IN ('inn', 'ogrn', 'redirect', 'name', 'person')", name="company_merges_evidence"
     ),
     Index("company_merges_duplicate", "duplicate_id"),
+    Index("company_merges_nominated", "tenant_id", "id", **where("state = 'nominated'")),
 )
 
 contacts = Table(
@@ -256,14 +278,14 @@ processing_jobs = Table(
     # One open job for one piece of work.
     Column("dedupe_key", Text, nullable=False, unique=True),
     Column("payload", Document, nullable=False),
+    # The lowest first.
     Column("priority", Integer, nullable=False, server_default=text("0")),
-    # Not before, and not after.
+    # Not before, and not after. The lease of a taken one ends when it is due.
     moment("due_at", nullable=False),
     moment("window_until"),
     Column("state", Text, nullable=False, server_default="waiting"),
     Column("attempts", Integer, nullable=False, server_default=text("0")),
     Column("leased_by", Text),
-    moment("lease_until"),
     Column("reason", Text),
     moment("created_at", nullable=False),
     moment("updated_at", nullable=False),

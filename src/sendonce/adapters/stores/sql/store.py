@@ -22,6 +22,8 @@ from sendonce.adapters.stores.sql.letters import SqlLetters
 from sendonce.adapters.stores.sql.mailouts import SqlMailouts
 from sendonce.adapters.stores.sql.outbox import SqlOutbox
 from sendonce.adapters.stores.sql.people import SqlPeople
+from sendonce.adapters.stores.sql.prospecting.companies import SqlCompanies
+from sendonce.adapters.stores.sql.prospecting.tasks import SqlTasks
 from sendonce.adapters.stores.sql.row_security import exposed, hidden_from_us, lock_out_strangers, unguarded
 from sendonce.adapters.stores.sql.rows import new_id
 from sendonce.adapters.stores.sql.sender_holds import SqlSenderHolds
@@ -50,6 +52,7 @@ from sendonce.ports.engine import (
 )
 from sendonce.ports.mailouts import Assets, Mailouts
 from sendonce.ports.people import Keys, People, SignUps, Subscribers, Suppressions
+from sendonce.ports.prospecting import Companies, Tasks
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -77,6 +80,8 @@ class SqlStore:
     permits: Permits
     senders: Senders
     sender_holds: SenderHolds
+    companies: Companies
+    tasks: Tasks
 
     def __init__(self, database: Database, soft_bounce_limit: int = SOFT_BOUNCE_LIMIT) -> None:
         self.database = database
@@ -99,6 +104,8 @@ class SqlStore:
         self.permits = SqlPermits(database)
         self.senders = SqlSenders(database)
         self.sender_holds = SqlSenderHolds(database)
+        self.companies = SqlCompanies(database)
+        self.tasks = SqlTasks(database)
 
     def fingerprint(self) -> str | None:
         return self.database.fingerprint()

@@ -132,8 +132,10 @@ def _create_companies() -> None:
         sa.Column("domain", sa.Text(), nullable=False),
         sa.Column("name", sa.Text(), server_default="", nullable=False),
         sa.Column("website_url", sa.Text(), nullable=False),
+        sa.Column("language", sa.Text()),
         sa.Column("status", sa.Text(), server_default="new", nullable=False),
         sa.Column("opt_out", sa.Boolean(), server_default=sa.text("(false)"), nullable=False),
+        sa.Column("opt_out_reason", sa.Text()),
         sa.Column("primary_id", Identifier),
         sa.Column("inn", sa.Text()),
         sa.Column("ogrn", sa.Text()),
@@ -151,9 +153,8 @@ def _create_companies() -> None:
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("tenant_id", "domain", name="companies_once"),
     )
-    _index("companies_inn", "companies", ["tenant_id", "inn"], "inn IS NOT NULL")
+    _index("companies_duplicates", "companies", ["primary_id"], "primary_id IS NOT NULL")
     _index("companies_new", "companies", ["tenant_id", "id"], "status = 'new'")
-    _index("companies_ogrn", "companies", ["tenant_id", "ogrn"], "ogrn IS NOT NULL")
     op.create_table(
         "company_domains",
         sa.Column("tenant_id", sa.Text(), nullable=False),
@@ -161,7 +162,7 @@ def _create_companies() -> None:
         sa.Column("company_id", Identifier, nullable=False),
         sa.Column("how", sa.Text(), nullable=False),
         sa.Column("created_at", Moment(), nullable=False),
-        sa.ForeignKeyConstraint(["company_id"], ["companies.id"]),
+        sa.ForeignKeyConstraint(["company_id"], ["companies.id"], deferrable=True, initially="DEFERRED"),
         sa.ForeignKeyConstraint(["tenant_id"], ["tenants.id"]),
         sa.PrimaryKeyConstraint("tenant_id", "domain"),
     )
@@ -176,6 +177,19 @@ def _create_companies() -> None:
         sa.PrimaryKeyConstraint("company_id", "query_id"),
     )
     op.create_table(
+        "company_marks",
+        sa.Column("company_id", Identifier, nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("value", sa.Text(), nullable=False),
+        sa.Column("tenant_id", sa.Text(), nullable=False),
+        sa.Column("created_at", Moment(), nullable=False),
+        sa.CheckConstraint("kind IN ('inn', 'ogrn', 'redirect', 'name')", name="company_marks_kind"),
+        sa.ForeignKeyConstraint(["company_id"], ["companies.id"]),
+        sa.ForeignKeyConstraint(["tenant_id"], ["tenants.id"]),
+        sa.PrimaryKeyConstraint("company_id", "kind", "value"),
+    )
+    op.create_index("company_marks_alike", "company_marks", ["tenant_id", "kind", "value"])
+    op.create_table(
         "company_merges",
         sa.Column("id", Identifier, nullable=False),
         sa.Column("tenant_id", sa.Text(), nullable=False),
@@ -185,7 +199,6 @@ def _create_companies() -> None:
         sa.Column("value", sa.Text(), nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("actor", sa.Text(), nullable=False),
-        sa.Column("before", Document, nullable=False),
         sa.Column("created_at", Moment(), nullable=False),
         sa.Column("updated_at", Moment(), nullable=False),
         sa.CheckConstraint(
@@ -201,6 +214,7 @@ def _create_companies() -> None:
         sa.UniqueConstraint("primary_id", "duplicate_id", "evidence", name="company_merges_once"),
     )
     op.create_index("company_merges_duplicate", "company_merges", ["duplicate_id"])
+    _index("company_merges_nominated", "company_merges", ["tenant_id", "id"], "state = 'nominated'")
     op.create_table(
         "contacts",
         sa.Column("id", Identifier, nullable=False),
@@ -279,7 +293,6 @@ def _create_letters_and_work() -> None:
         sa.Column("state", sa.Text(), server_default="waiting", nullable=False),
         sa.Column("attempts", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("leased_by", sa.Text()),
-        sa.Column("lease_until", Moment()),
         sa.Column("reason", sa.Text()),
         sa.Column("created_at", Moment(), nullable=False),
         sa.Column("updated_at", Moment(), nullable=False),

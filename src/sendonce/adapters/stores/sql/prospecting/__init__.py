@@ -1,0 +1,1 @@
+"""The room `prospecting` on SQL."""
