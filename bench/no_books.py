@@ -66,9 +66,6 @@ class Forgetful:
             for number in numbers
         )
 
-    def begin_turn(self, *_: Any) -> None:
-        """Nothing is begun that has to be committed."""
-
     def wire(self, job_id: str, attempt: int) -> bool:  # noqa: ARG002 (a port's signature)
         return True
 

@@ -19,6 +19,7 @@ from sendonce.adapters.stores.schema import dispatches, message_jobs
 from sendonce.adapters.stores.sql import groups
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.ledger import SqlLedger
+from sendonce.adapters.stores.sql.quick_turns import SqliteLedger
 from sendonce.adapters.transports.ses_lane import SesLane
 from sendonce.adapters.wire_journal import StateDirectory, WireLog
 from sendonce.domain.engine.jobs import ClaimedJob, ClaimRequest, Settlement, Turn
@@ -57,8 +58,7 @@ def claims_are_not_durable() -> None:
         return Turn(tuple(jobs), claim_seq, len(settlements), 0)
 
     SqlLedger.turn = turn  # type: ignore[method-assign]
-    SqlLedger.begin_turn = lambda *_: None  # type: ignore[method-assign, misc, assignment]
-    SqlLedger.begin_turn = lambda *_: None  # type: ignore[method-assign]
+    SqliteLedger.begin_turn = lambda *_: None  # type: ignore[method-assign]
 
 
 def a_lease_proves_death() -> None:

@@ -91,9 +91,6 @@ class Troubled:
         self._trouble = trouble
         self.turns: list[tuple[Sequence[Settlement], ClaimRequest | None]] = []
 
-    def begin_turn(self, *_: object) -> None:
-        """All of a turn happens in one call here."""
-
     def halt(self, reason: str) -> None:
         self._ledger.halt(reason)
 

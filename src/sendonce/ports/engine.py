@@ -2,7 +2,20 @@
 
 Each port is as small as its consumer needs, so that SQLite, PostgreSQL, DynamoDB and the in-memory
 fake can all be it. Stores are plain synchronous code; transports wait on many sockets and are async.
-Every store method is one transaction and raises ``Unavailable`` when the database does not answer.
+Every store method raises ``Unavailable`` when the database does not answer.
+
+What sending may rely on is what the weakest store can keep, one that writes a row at a time:
+
+- Each settlement, each claimed job and every other move of a job is atomic, conditional on that job's state
+  and attempt, and durable when the verb returns. A group as a whole is not: where a verb raises
+  ``Unavailable`` or its process dies, any part of the group may have been done. Asked again, it does the
+  rest and nothing twice.
+- A row that is asked for by its id, and what a worker has claimed, are as the last write left them. Listings
+  may lag: for a moment they miss what has just come and show what has just gone. So they only nominate, the
+  row decides, and whoever works by a listing comes back to it.
+- No verb reads more than what it gives back. Only those that say so look at all jobs of a dispatch.
+
+A database with transactions keeps more; nothing in the flows asks for it.
 """
 
 from __future__ import annotations
@@ -11,7 +24,7 @@ from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from sendonce.domain.engine.dispatches import Dispatch, DispatchResult, NewDispatch, NewJob
 from sendonce.domain.engine.doubts import Doubt, Surroundings
@@ -31,13 +44,6 @@ JobRef = tuple[str, int]
 """A job and one of its attempts."""
 
 
-class BegunTurn(Protocol):
-    """A turn whose effects nobody may act upon yet."""
-
-    def commit(self) -> Turn:
-        """Make it durable. Raises StoreLost when it is unknown whether that happened."""
-
-
 class Ledger(Protocol):
     """The message jobs and the only ways to move them."""
 
@@ -47,7 +53,7 @@ class Ledger(Protocol):
         """The store's clock; due times and claims go by it."""
 
     def turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> Turn:
-        """Settle outcomes and claim the next group in one durable commit.
+        """Settle outcomes, then claim the next group; durable on return, in one commit where the store can.
 
         Claimed are due jobs of dispatches that are running, neither paused nor cancelled, in the order of
         their due time; a suppressed one becomes skipped instead. For a held sender nothing
@@ -58,7 +64,8 @@ class Ledger(Protocol):
         So a dispatch that wakes up is in the second group at the latest beside one other, however long
         that is. Workers that claim at the same moment may serve the same dispatch.
 
-        Settlements are idempotent. The claim counts in its worker's row (domain/engine/claim_counts). Raises
+        Settlements are idempotent. The claim counts in its worker's row (domain/engine/claim_counts) before
+        the first job is taken; one that was cut off is found again by its token, as far as it got. Raises
         LedgerRolledBack when the ledger is halted, and when the database is found to have gone back: a
         settlement's claim or the worker's own count is unknown here; then it is halted first, in a
         transaction of its own. Raises WorkerBuried when the worker's row has ended, and StoreLost when it
@@ -66,24 +73,20 @@ class Ledger(Protocol):
         with ``claim.retry``.
         """
 
-    def begin_turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> BegunTurn | None:
-        """A turn but for its commit, which may run in another thread; None where it would have to wait.
-
-        For stores inside this process: their work takes a millisecond, while handing each statement to
-        a thread and back costs more, and the disk is what is worth waiting for beside the wire.
-        """
-
     def reaffirm(self, job_id: str, attempt: int) -> bool:
         """Whether a claimed attempt may still leave: not suppressed, paused, cancelled or fenced since."""
 
     def sending_of(self, worker_id: str) -> Sequence[JobRef]:
-        """The attempts that a worker had claimed and not settled."""
+        """The attempts that a worker had claimed and not settled: all of them, for it is buried by this."""
 
     def oldest_claim(self) -> datetime | None:
-        """When the oldest attempt that is still sending was claimed."""
+        """When the oldest attempt that is still sending was claimed. A listing."""
 
     def fence(self, transport: str, claimed_before: datetime, proof: str) -> int:
-        """sending → in_doubt, with a death proof, for what was claimed (and signed) before a time."""
+        """sending → in_doubt, with a death proof, for what was claimed (and signed) before a time.
+
+        Goes by a listing: what it misses is there at the next look.
+        """
 
     def doubts(
         self,
@@ -93,7 +96,7 @@ class Ledger(Protocol):
         transport: str | None = None,
         dispatch_id: str | None = None,
     ) -> Sequence[Doubt]:
-        """Jobs in doubt, in the order of their ids, from behind ``after`` on.
+        """Jobs in doubt, in the order of their ids, from behind ``after`` on. A listing.
 
         With ``transport`` only those that its workers claimed and that have a death proof.
         """
@@ -101,7 +104,9 @@ class Ledger(Protocol):
     def surroundings(self, doubt: Doubt) -> Surroundings:
         """What was accepted around a doubt that has a claim and a death proof.
 
-        Reads a bounded number of rows. What was not found in them counts against absence.
+        Reads a bounded number of rows. What was not found in them counts against absence. A listing, which
+        must not lag by as much as the quiet time: a letter that was accepted and is not shown yet would not
+        be missed.
         """
 
     def prove_absence(self, refs: Sequence[JobRef], proof: str) -> int:
@@ -130,7 +135,8 @@ class Ledger(Protocol):
     def adopt(self, fingerprint: str | None, claim_seq: int, actor: str) -> int:
         """Take a restored or copied database into use: what may have been sent becomes in doubt.
 
-        Scheduled and sending jobs of started dispatches go to in_doubt, open workers end, the halt is lifted.
+        Scheduled and sending jobs of started dispatches go to in_doubt, open workers end, and last of all the
+        halt is lifted: whoever was cut off before that asks again. Looks at every job that has not ended.
         Failed and dead jobs stay so, but may have been retried elsewhere: see ``retry``.
         """
 
@@ -141,8 +147,40 @@ class Ledger(Protocol):
         """
 
 
-class Jobs(Protocol):
-    """Looking at the ledger."""
+class BegunTurn(Protocol):
+    """A turn whose effects nobody may act upon yet."""
+
+    def commit(self) -> Turn:
+        """Make it durable. Raises StoreLost when it is unknown whether that happened."""
+
+
+@runtime_checkable
+class QuickTurns(Protocol):
+    """What a ledger may have beside its verbs, if it lives inside this process.
+
+    Its statements take a millisecond there, while handing each of them to a thread and back costs more, and
+    the disk is what is worth waiting for beside the wire.
+    """
+
+    def begin_turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> BegunTurn | None:
+        """A turn but for its commit, which may run in another thread; None where it would have to wait."""
+
+
+class Queue(Protocol):
+    """What sending asks about jobs beside the ledger. Listings."""
+
+    def oldest_due(self, sender_id: str | None = None) -> datetime | None:
+        """The due time of the job that has waited longest, if any is claimable; of one sender, or of all."""
+
+    def handed_over_since(self, moment: datetime) -> int:
+        """At most how many letters a provider was given since then: claimed jobs, and canaries.
+
+        Reads the jobs of dispatches that were open since, so not for every turn.
+        """
+
+
+class Jobs(Queue, Protocol):
+    """Looking at the ledger, for people. All are listings, except ``get``."""
 
     def books(self, dispatch_id: str) -> Books: ...
 
@@ -158,15 +196,6 @@ class Jobs(Protocol):
 
         With ``among`` only jobs of these ids count.
         """
-
-    def handed_over_since(self, moment: datetime) -> int:
-        """At most how many letters a provider was given since then: claimed jobs, and canaries.
-
-        Reads the jobs of dispatches that were open since, so not for every turn.
-        """
-
-    def oldest_due(self, sender_id: str | None = None) -> datetime | None:
-        """The due time of the job that has waited longest, if any is claimable; of one sender, or of all."""
 
     def next_due(self, dispatch_id: str) -> Job | None:
         """The scheduled job of a dispatch that comes due first."""
@@ -239,8 +268,9 @@ class Dispatches(Protocol):
     def complete(self, dispatch_id: str) -> DispatchResult | None:
         """running → over when nothing is scheduled or sending.
 
-        In the same transaction the outbox gets an entry under ``<kind>.ended`` with the dispatch's id, its
-        owner's and the result: so its door learns of the end.
+        In the same write the outbox gets an entry under ``<kind>.ended`` with the dispatch's id, its owner's
+        and the result: so its door learns of the end. Where listings lag, a job that has just come in may be
+        missed; then the claim that finds it opens the dispatch again, as ``plan`` would have done.
         """
 
 
@@ -295,9 +325,15 @@ class Outbox(Protocol):
     def done(self, entry_id: str) -> None: ...
 
 
-class Events(Protocol):
+class EventIntake(Protocol):
+    """Where delivery events are taken in."""
+
     def record(self, event: DeliveryEvent) -> EventVerdict:
-        """Keep the event and apply its effect in one transaction; the second copy changes nothing."""
+        """Keep the event and apply its effect; the second copy changes nothing.
+
+        Both are durable on return. A store that cannot write them together keeps the event as done only after
+        its effect, so that one that was cut off is applied when the provider tells it again.
+        """
 
     def record_all(self, events: Sequence[DeliveryEvent]) -> Sequence[EventVerdict]:
         """The same as ``record`` for one after the other, in fewer commits; all are durable on return.
@@ -308,6 +344,10 @@ class Events(Protocol):
     def keep_unreadable(self, event: UnreadableEvent) -> bool:
         """Keep a genuine message that cannot be read, of which the newest thousand stay; False for a copy."""
 
+
+class Events(EventIntake, Protocol):
+    """The events that were taken in, for people."""
+
     def unreadable(self, limit: int = 100) -> Sequence[UnreadableEvent]:
         """The newest first."""
 
@@ -316,24 +356,31 @@ class Events(Protocol):
     def all(self, *, job_id: str | None = None, limit: int = 100) -> Sequence[DeliveryEvent]: ...
 
 
-class Workers(Protocol):
+class Roster(Protocol):
+    """The workers, as they and those who bury them need it."""
+
     def register(self, worker: WorkerRecord) -> None: ...
 
     def end(self, worker_id: str, how: str) -> None:
         """The worker is over; its permits return. Raises RefusedByRule while it has jobs in sending."""
 
-    def open(self) -> Sequence[WorkerRecord]: ...
-
-    def find(self, worker_id: str) -> WorkerStatus | None: ...
-
-    def statuses(self, *, ended: int = 0) -> Sequence[WorkerStatus]:
-        """All open workers, the oldest first, then the last ``ended`` of those that are over."""
+    def open(self) -> Sequence[WorkerRecord]:
+        """Those that are not over. A listing."""
 
     def see(self, worker_id: str, pulse: Pulse) -> None:
         """A sign of life: the worker is at work now."""
 
     def claims_of(self, worker_ids: Sequence[str]) -> dict[str, int]:
         """How many claims are counted for each of these workers, open or not; unknown ones are left out."""
+
+
+class Workers(Roster, Protocol):
+    """The same with what people look at."""
+
+    def find(self, worker_id: str) -> WorkerStatus | None: ...
+
+    def statuses(self, *, ended: int = 0) -> Sequence[WorkerStatus]:
+        """All open workers, the oldest first, then the last ``ended`` of those that are over."""
 
 
 class Permits(Protocol):
@@ -533,26 +580,46 @@ class Transport(Protocol):
     async def close(self) -> None: ...
 
 
-class EngineStore(Protocol):
-    """An open database, as the engine sees it."""
+class SendingStore(Protocol):
+    """An open database, as far as sending needs it."""
 
-    ledger: Ledger
-    jobs: Jobs
-    dispatches: Dispatches
-    letters: Letters
-    canaries: Canaries
-    event_route: EventRoute
-    outbox: Outbox
-    events: Events
-    workers: Workers
-    permits: Permits
-    senders: Senders
-    sender_holds: SenderHolds
+    @property
+    def ledger(self) -> Ledger: ...
+    @property
+    def jobs(self) -> Queue: ...
+    @property
+    def dispatches(self) -> Dispatches: ...
+    @property
+    def letters(self) -> Letters: ...
+    @property
+    def canaries(self) -> Canaries: ...
+    @property
+    def event_route(self) -> EventRoute: ...
+    @property
+    def outbox(self) -> Outbox: ...
+    @property
+    def events(self) -> EventIntake: ...
+    @property
+    def workers(self) -> Roster: ...
+    @property
+    def permits(self) -> Permits: ...
+    @property
+    def senders(self) -> Senders: ...
+    @property
+    def sender_holds(self) -> SenderHolds: ...
 
     def fingerprint(self) -> str | None:
         """What tells this database from a copy of it, where that can be told.
 
         See domain/engine/fingerprints.
         """
+
+
+class EngineStore(SendingStore, Protocol):
+    """The same with what people look at."""
+
+    jobs: Jobs
+    events: Events
+    workers: Workers
 
     def close(self) -> None: ...

@@ -17,7 +17,7 @@ from sendonce.domain.engine.jobs import ClaimedJob, ClaimRequest, Settlement, Tu
 from sendonce.domain.engine.outcomes import Accepted
 from sendonce.domain.engine.parcels import Parcel
 from sendonce.flows.engine.daemon_threads import DaemonThread, to_daemon_thread
-from sendonce.ports.engine import BegunTurn, JobRef, Journal, Ledger
+from sendonce.ports.engine import BegunTurn, JobRef, Journal, Ledger, QuickTurns
 
 # Where commits are slower they go to the thread, and now and then one shows in the loop whether they still
 # are; the thread cannot tell, for it waits for the interpreter too.
@@ -67,6 +67,7 @@ class AsyncLedger:
 
     def __init__(self, ledger: Ledger, journal: Journal, letters: Letters) -> None:
         self._ledger = ledger
+        self._quick = ledger if isinstance(ledger, QuickTurns) else None
         self._journal = journal
         self._letters = letters
         self._commits = CommitTimes()
@@ -81,7 +82,7 @@ class AsyncLedger:
         """
         failpoint("settle-before")
         usual = all(isinstance(settlement.outcome, Accepted) for settlement in settlements)
-        begun = self._ledger.begin_turn(settlements, claim) if usual else None
+        begun = self._quick.begin_turn(settlements, claim) if self._quick and usual else None
         if begun is None:
             return await self.in_thread(lambda: self._after(self._ledger.turn(settlements, claim)))
         if not self._commits.are_quick():

@@ -10,13 +10,13 @@ from sendonce.domain.engine.jobs import Settlement
 from sendonce.domain.engine.outcomes import Deferred, InDoubt
 from sendonce.domain.engine.workers import WorkerRecord
 from sendonce.errors import LedgerRolledBack, RefusedByRule
-from sendonce.ports.engine import EngineStore, Graveyard, JobRef, Wired, WireLog
+from sendonce.ports.engine import Graveyard, JobRef, SendingStore, Wired, WireLog
 
 log = logging.getLogger(__name__)
 
 
 def bury_the_dead(
-    store: EngineStore, graveyard: Graveyard, retry_after: float, own_id: str | None = None
+    store: SendingStore, graveyard: Graveyard, retry_after: float, own_id: str | None = None
 ) -> list[WorkerRecord]:
     """Bury every worker whose death this process can prove. The others are left alone, however old.
 
@@ -29,7 +29,7 @@ def bury_the_dead(
     return buried
 
 
-def bury_if_dead(store: EngineStore, graveyard: Graveyard, worker: WorkerRecord, retry_after: float) -> bool:
+def bury_if_dead(store: SendingStore, graveyard: Graveyard, worker: WorkerRecord, retry_after: float) -> bool:
     """Whether its death was proven, and it was buried."""
     try:
         with graveyard.open_if_dead(worker) as wire_log:
@@ -44,7 +44,7 @@ def bury_if_dead(store: EngineStore, graveyard: Graveyard, worker: WorkerRecord,
         return False
 
 
-def _bury(store: EngineStore, worker: WorkerRecord, wire_log: WireLog, retry_after: float) -> None:
+def _bury(store: SendingStore, worker: WorkerRecord, wire_log: WireLog, retry_after: float) -> None:
     failpoint("bury-before")
     proof = f"worker {worker.name} (pid {worker.pid}) is dead: {wire_log.proof}"
     refs = store.ledger.sending_of(worker.id)
@@ -56,7 +56,7 @@ def _bury(store: EngineStore, worker: WorkerRecord, wire_log: WireLog, retry_aft
     log.warning("buried a dead worker", extra={"fields": {"proof": proof, **_count(settlements, proof)}})
 
 
-def _knows_the_last_claims(store: EngineStore, worker: WorkerRecord, wire_log: WireLog) -> bool:
+def _knows_the_last_claims(store: SendingStore, worker: WorkerRecord, wire_log: WireLog) -> bool:
     """A journal may have gone back too: a snapshot or a backup of the state directory was put in its place.
 
     A claim is counted there after its commit, and nothing of it is sent before. So the last may be missing.

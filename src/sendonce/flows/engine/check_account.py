@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from sendonce.errors import RefusedByRule
-from sendonce.ports.engine import EngineStore
+from sendonce.ports.engine import SendingStore
 
 # The provider's window is 24 hours, by its own clock and with some delay.
 WINDOW = timedelta(hours=25)
@@ -18,7 +18,7 @@ BY_HAND = 10
 """So many letters may have been sent by hand: tests from the provider's console, say."""
 
 
-def check_account(store: EngineStore, sent_last_day: int) -> None:
+def check_account(store: SendingStore, sent_last_day: int) -> None:
     """Refuses to send when the account sent more in the last day than the ledger knows of.
 
     Nothing can be told for a day after the ledger was made or adopted. The ledger is not halted: it may well

@@ -9,7 +9,7 @@ from sendonce.domain.engine.claim_counts import HOW_TO_GO_ON, refuse_if_halted
 from sendonce.domain.engine.fingerprints import refuse_another_database
 from sendonce.domain.engine.workers import ClaimCount, LedgerIdentity
 from sendonce.errors import LedgerRolledBack
-from sendonce.ports.engine import EngineStore
+from sendonce.ports.engine import SendingStore
 
 
 class ClaimWitness(Protocol):
@@ -20,7 +20,7 @@ class ClaimWitness(Protocol):
     def claim_counts(self) -> Sequence[ClaimCount]: ...
 
 
-def check_ledger(store: EngineStore, witness: ClaimWitness) -> None:
+def check_ledger(store: SendingStore, witness: ClaimWitness) -> None:
     """Raises LedgerRolledBack, and halts the ledger, when sending from it could repeat letters."""
     # The witness first: what is claimed meanwhile is in the database before it is outside.
     highest, counts = witness.highest_claim(), witness.claim_counts()
@@ -35,7 +35,7 @@ def check_ledger(store: EngineStore, witness: ClaimWitness) -> None:
 
 
 def _refuse_if_it_went_back(
-    store: EngineStore, identity: LedgerIdentity, highest: int, counts: Sequence[ClaimCount]
+    store: SendingStore, identity: LedgerIdentity, highest: int, counts: Sequence[ClaimCount]
 ) -> None:
     if identity.claim_seq < highest:
         raise LedgerRolledBack(

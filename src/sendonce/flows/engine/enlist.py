@@ -12,7 +12,7 @@ from typing import Protocol
 from sendonce.domain.engine.workers import ClaimCount, WorkerRecord
 from sendonce.errors import RefusedByRule, Unavailable
 from sendonce.flows.engine.check_ledger import ClaimWitness
-from sendonce.ports.engine import EngineStore, Graveyard, Journal
+from sendonce.ports.engine import Graveyard, Journal, SendingStore
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class Enlistment:
     transport: str
     route: str
     sender_id: str
-    store: EngineStore
+    store: SendingStore
     state: StateKeeper
 
     def sign_on(self, slots: int) -> OwnJournal:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from sendonce.domain.engine.failpoints import failpoint
-from sendonce.ports.engine import EngineStore
+from sendonce.ports.engine import SendingStore
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ class Finisher:
     ``longest_retry`` is in seconds.
     """
 
-    def __init__(self, store: EngineStore, pause: Callable[[], bool], longest_retry: float) -> None:
+    def __init__(self, store: SendingStore, pause: Callable[[], bool], longest_retry: float) -> None:
         self._store = store
         self._pause = pause
         self._longest_wait = timedelta(seconds=longest_retry) + BEYOND_EVERY_RETRY

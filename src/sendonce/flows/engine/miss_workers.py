@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from sendonce.ports.engine import EngineStore
+from sendonce.ports.engine import SendingStore
 
 log = logging.getLogger(__name__)
 
@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 class RollCall:
     """Raises the alarm once for each worker that goes missing, and again if it goes missing again."""
 
-    def __init__(self, store: EngineStore) -> None:
+    def __init__(self, store: SendingStore) -> None:
         self._store = store
         self._told: set[str] = set()
 

@@ -30,7 +30,7 @@ from sendonce.flows.engine.keep_time import TimeKeeper
 from sendonce.flows.engine.own_claims import OwnClaims
 from sendonce.flows.engine.pulse import feel_pulse
 from sendonce.flows.engine.send import SendLoop, SendOptions
-from sendonce.ports.engine import EngineStore, Meter, Transport
+from sendonce.ports.engine import Meter, SendingStore, Transport
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class Outlet:
         self,
         options: OutletOptions,
         *,
-        store: EngineStore,
+        store: SendingStore,
         state: StateKeeper,
         transport: Transport,
         message_settings: MessageSettings,

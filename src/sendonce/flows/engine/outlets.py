@@ -19,7 +19,7 @@ from sendonce.domain.engine.senders import HoldOrder, SenderHold, hold_seconds
 from sendonce.errors import BadInput, LedgerRolledBack, RefusedByRule, Unavailable, WorkerBuried
 from sendonce.flows.engine.daemon_threads import to_daemon_thread
 from sendonce.flows.engine.outlet import Outlet
-from sendonce.ports.engine import EngineStore
+from sendonce.ports.engine import SendingStore
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class Outlets:
 
     def __init__(
         self,
-        store: EngineStore,
+        store: SendingStore,
         make: Callable[[SenderIdentity], Outlet],
         key_of: Callable[[SenderIdentity], str],
     ) -> None:

@@ -19,7 +19,7 @@ from sendonce.domain.engine.jobs import BEFORE_ALL
 from sendonce.domain.engine.outcomes import Accepted, Outcome
 from sendonce.errors import Unavailable
 from sendonce.flows.engine.daemon_threads import to_daemon_thread
-from sendonce.ports.engine import EngineStore, Ledger
+from sendonce.ports.engine import Ledger, SendingStore
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class Scales:
 
 
 def weigh_doubts(
-    store: EngineStore, quiet: timedelta, *, dispatch_id: str | None = None, limit: int
+    store: SendingStore, quiet: timedelta, *, dispatch_id: str | None = None, limit: int
 ) -> list[tuple[Doubt, Weighed]]:
     """For people: the first doubts, and what each of them waits for."""
     scales = Scales(store.ledger, store.event_route.listening(), quiet)
@@ -71,7 +71,7 @@ def weigh_doubts(
 
 
 def summarise_doubts(
-    store: EngineStore, quiet: timedelta, dispatch_id: str, limit: int = 1000
+    store: SendingStore, quiet: timedelta, dispatch_id: str, limit: int = 1000
 ) -> list[tuple[Weighed, int]]:
     """What the doubts of a dispatch wait for, and how many for each."""
     found = weigh_doubts(store, quiet, dispatch_id=dispatch_id, limit=limit)
@@ -82,7 +82,12 @@ class DoubtResolver:
     """``route`` is the way that this worker's letters go; a canary of its own shows that this one works."""
 
     def __init__(
-        self, store: EngineStore, witness: Witness, policy: DoubtPolicy, route: str, new_id: Callable[[], str]
+        self,
+        store: SendingStore,
+        witness: Witness,
+        policy: DoubtPolicy,
+        route: str,
+        new_id: Callable[[], str],
     ) -> None:
         self._store = store
         self._witness = witness

@@ -26,7 +26,7 @@ from sendonce.flows.engine.outlet import Outlet
 from sendonce.flows.engine.outlets import LOOK_EVERY, Outlets
 from sendonce.flows.engine.resolve_doubts import DoubtResolver
 from sendonce.flows.engine.shortages import shortages
-from sendonce.ports.engine import EngineStore
+from sendonce.ports.engine import SendingStore
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class Worker:
         self,
         options: WorkOptions,
         *,
-        store: EngineStore,
+        store: SendingStore,
         state: StateKeeper,
         outlet: Outlet,
         outlets: Outlets,

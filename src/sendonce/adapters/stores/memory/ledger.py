@@ -49,9 +49,6 @@ class MemoryLedger:
 
     # -- settling and claiming -----------------------------------------------------------------
 
-    def begin_turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> None:
-        """There is no disk to wait for."""
-
     def turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> Turn:
         with self._state.transaction() as now:
             try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import itemgetter
@@ -47,22 +47,10 @@ from sendonce.domain.engine.jobs import (
 from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Refused
 from sendonce.domain.engine.senders import SenderHold
 from sendonce.domain.engine.workers import ADOPTED, VOUCHED, LedgerIdentity
-from sendonce.errors import LedgerRolledBack, RefusedByRule, Unavailable
+from sendonce.errors import LedgerRolledBack, RefusedByRule
 from sendonce.ports.engine import JobRef
 
 JOBS = message_jobs.c
-
-
-class UncommittedTurn:
-    """A turn, and the transaction that it is in."""
-
-    def __init__(self, turn: Turn, transaction: ExitStack) -> None:
-        self._turn = turn
-        self._transaction = transaction
-
-    def commit(self) -> Turn:
-        self._transaction.close()
-        return self._turn
 
 
 class SqlLedger:
@@ -73,23 +61,10 @@ class SqlLedger:
     # -- what the engine does, many times a second ---------------------------------------------
 
     def turn(self, settlements: Sequence[Settlement], claim: ClaimRequest | None) -> Turn:
-        with self._halting(), self._db.writing(made_durable=False) as tx:
-            return self._settle_and_claim(tx, settlements, claim)
+        with self.halting(), self._db.writing(made_durable=False) as tx:
+            return self.settle_and_claim(tx, settlements, claim)
 
-    def begin_turn(
-        self, settlements: Sequence[Settlement], claim: ClaimRequest | None
-    ) -> UncommittedTurn | None:
-        if not self._db.is_sqlite:
-            return None
-        with self._halting(), ExitStack() as stack:
-            try:
-                tx = stack.enter_context(self._db.writing(made_durable=False, at_once=True))
-            except Unavailable:
-                return None
-            turn = self._settle_and_claim(tx, settlements, claim)
-            return UncommittedTurn(turn, stack.pop_all())
-
-    def _settle_and_claim(
+    def settle_and_claim(
         self, tx: Connection, settlements: Sequence[Settlement], claim: ClaimRequest | None
     ) -> Turn:
         opening = self._groups.open(tx, claim, count_anyway=_may_be_due_at_once(settlements, claim))
@@ -113,7 +88,7 @@ class SqlLedger:
         return turn
 
     @contextmanager
-    def _halting(self) -> Iterator[None]:
+    def halting(self) -> Iterator[None]:
         """The transaction that notices a database gone back is undone; the halt is kept in one of its own."""
         try:
             yield

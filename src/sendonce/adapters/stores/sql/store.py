@@ -17,13 +17,13 @@ from sendonce.adapters.stores.sql.event_route import SqlEventRoute
 from sendonce.adapters.stores.sql.events import SqlEvents
 from sendonce.adapters.stores.sql.jobs import SqlJobs
 from sendonce.adapters.stores.sql.keys import SqlKeys
-from sendonce.adapters.stores.sql.ledger import SqlLedger
 from sendonce.adapters.stores.sql.letters import SqlLetters
 from sendonce.adapters.stores.sql.mailouts import SqlMailouts
 from sendonce.adapters.stores.sql.outbox import SqlOutbox
 from sendonce.adapters.stores.sql.people import SqlPeople
 from sendonce.adapters.stores.sql.prospecting.companies import SqlCompanies
 from sendonce.adapters.stores.sql.prospecting.tasks import SqlTasks
+from sendonce.adapters.stores.sql.quick_turns import ledger_of
 from sendonce.adapters.stores.sql.row_security import exposed, hidden_from_us, lock_out_strangers, unguarded
 from sendonce.adapters.stores.sql.rows import new_id
 from sendonce.adapters.stores.sql.sender_holds import SqlSenderHolds
@@ -85,7 +85,7 @@ class SqlStore:
 
     def __init__(self, database: Database, soft_bounce_limit: int = SOFT_BOUNCE_LIMIT) -> None:
         self.database = database
-        self.ledger = SqlLedger(database)
+        self.ledger = ledger_of(database)
         self.jobs = SqlJobs(database)
         self.dispatches = SqlDispatches(database)
         self.letters = SqlLetters(database)
