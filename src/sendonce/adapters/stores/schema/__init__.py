@@ -5,6 +5,15 @@ Migrations are written from them (see migrations/).
 
 from __future__ import annotations
 
+from sendonce.adapters.stores.schema.campaigns import (
+    campaign_leads,
+    campaign_letters,
+    campaign_steps,
+    campaigns,
+    leads,
+    leases,
+    sender_limits,
+)
 from sendonce.adapters.stores.schema.columns import SQLITE_TIME, Document, Identifier, Moment, metadata
 from sendonce.adapters.stores.schema.engine import (
     attempts,
@@ -67,6 +76,10 @@ __all__ = [
     "assets",
     "attempts",
     "audit_log",
+    "campaign_leads",
+    "campaign_letters",
+    "campaign_steps",
+    "campaigns",
     "canaries",
     "companies",
     "company_domains",
@@ -80,6 +93,8 @@ __all__ = [
     "event_receivers",
     "event_topics",
     "excluded_recipients",
+    "leads",
+    "leases",
     "ledger",
     "letters",
     "mailbox_cursors",
@@ -95,6 +110,7 @@ __all__ = [
     "quotas",
     "sender_holds",
     "sender_identities",
+    "sender_limits",
     "serp_operations",
     "serp_queries",
     "serp_results",

@@ -1,4 +1,4 @@
-"""The fourth schema: prospecting, directions, what is read in mailboxes. It adds tables and changes none."""
+"""The fourth schema: prospecting, campaigns, directions, mailboxes. It adds tables and changes none."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -24,6 +24,7 @@ def upgrade() -> None:
     _create_companies()
     _create_letters_and_work()
     _create_mailbox_reading()
+    _create_campaigns()
     op.execute(_OUTREACH_MESSAGES)
 
 
@@ -362,6 +363,126 @@ def _create_mailbox_reading() -> None:
     _index("mailbox_messages_job", "mailbox_messages", ["job_id"], "job_id IS NOT NULL")
 
 
-def _index(name: str, table: str, columns: list[str], where: str) -> None:
+def _create_campaigns() -> None:
+    op.create_table(
+        "campaigns",
+        sa.Column("id", Identifier, nullable=False),
+        sa.Column("tenant_id", sa.Text(), nullable=False),
+        sa.Column("direction_id", sa.Text(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("status", sa.Text(), server_default="ready", nullable=False),
+        sa.Column("reason", sa.Text()),
+        sa.Column("window", Document, nullable=False),
+        sa.Column("brakes", Document, nullable=False),
+        sa.Column("created_at", Moment(), nullable=False),
+        sa.Column("updated_at", Moment(), nullable=False),
+        sa.Column("started_at", Moment()),
+        sa.Column("ended_at", Moment()),
+        sa.CheckConstraint(
+            "status IN ('ready', 'running', 'paused', 'finished', 'stopped')", name="campaigns_status"
+        ),
+        sa.ForeignKeyConstraint(["tenant_id", "direction_id"], ["directions.tenant_id", "directions.id"]),
+        sa.ForeignKeyConstraint(["tenant_id"], ["tenants.id"]),
+        sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("tenant_id", "name", name="campaigns_once"),
+    )
+    _index("campaigns_open", "campaigns", ["id"], "status IN ('running', 'paused')")
+    op.create_table(
+        "campaign_steps",
+        sa.Column("campaign_id", Identifier, nullable=False),
+        sa.Column("step", sa.Integer(), nullable=False),
+        sa.Column("letter_id", Identifier, nullable=False),
+        sa.Column("after_seconds", sa.Integer(), nullable=False),
+        sa.ForeignKeyConstraint(["campaign_id"], ["campaigns.id"]),
+        sa.ForeignKeyConstraint(["letter_id"], ["letters.id"]),
+        sa.PrimaryKeyConstraint("campaign_id", "step"),
+    )
+    op.create_table(
+        "leads",
+        sa.Column("id", Identifier, nullable=False),
+        sa.Column("tenant_id", sa.Text(), nullable=False),
+        sa.Column("direction_id", sa.Text(), nullable=False),
+        sa.Column("email", sa.Text(), nullable=False),
+        sa.Column("address_key", sa.Text(), nullable=False),
+        sa.Column("suppression_key", sa.Text(), nullable=False),
+        sa.Column("name", sa.Text()),
+        sa.Column("company", sa.Text()),
+        sa.Column("company_key", sa.Text(), nullable=False),
+        sa.Column("timezone", sa.Text()),
+        sa.Column("receiver", sa.Text(), server_default="other", nullable=False),
+        sa.Column("fields", Document, nullable=False),
+        sa.Column("source", sa.Text(), nullable=False),
+        sa.Column("stopped", sa.Text()),
+        sa.Column("created_at", Moment(), nullable=False),
+        sa.Column("updated_at", Moment(), nullable=False),
+        sa.ForeignKeyConstraint(["tenant_id", "direction_id"], ["directions.tenant_id", "directions.id"]),
+        sa.ForeignKeyConstraint(["tenant_id"], ["tenants.id"]),
+        sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("tenant_id", "direction_id", "address_key", name="leads_once"),
+    )
+    op.create_index("leads_of_company", "leads", ["tenant_id", "direction_id", "company_key"])
+    op.create_table(
+        "campaign_leads",
+        sa.Column("campaign_id", Identifier, nullable=False),
+        sa.Column("lead_id", Identifier, nullable=False),
+        sa.Column("step", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("sender_id", sa.Text()),
+        sa.Column("due_at", Moment()),
+        sa.Column("state", sa.Text(), server_default="open", nullable=False),
+        sa.Column("reason", sa.Text()),
+        sa.CheckConstraint("state IN ('open', 'finished', 'stopped')", name="campaign_leads_state"),
+        sa.ForeignKeyConstraint(["campaign_id"], ["campaigns.id"]),
+        sa.ForeignKeyConstraint(["lead_id"], ["leads.id"]),
+        sa.PrimaryKeyConstraint("campaign_id", "lead_id"),
+    )
+    _index("campaign_leads_due", "campaign_leads", ["campaign_id", "due_at", "lead_id"], "state = 'open'")
+    _index("campaign_leads_open", "campaign_leads", ["lead_id"], "state = 'open'", unique=True)
+    op.create_table(
+        "campaign_letters",
+        sa.Column("campaign_id", Identifier, nullable=False),
+        sa.Column("lead_id", Identifier, nullable=False),
+        sa.Column("step", sa.Integer(), nullable=False),
+        sa.Column("tenant_id", sa.Text(), nullable=False),
+        sa.Column("sender_id", sa.Text(), nullable=False),
+        sa.Column("dispatch_id", Identifier, nullable=False),
+        sa.Column("address_key", sa.Text(), nullable=False),
+        sa.Column("receiver", sa.Text(), nullable=False),
+        sa.Column("slot_at", Moment(), nullable=False),
+        sa.Column("state", sa.Text(), server_default="chosen", nullable=False),
+        sa.CheckConstraint("state IN ('chosen', 'planned', 'over')", name="campaign_letters_state"),
+        sa.ForeignKeyConstraint(["campaign_id"], ["campaigns.id"]),
+        sa.ForeignKeyConstraint(["lead_id"], ["leads.id"]),
+        sa.PrimaryKeyConstraint("campaign_id", "lead_id", "step"),
+    )
+    op.create_index("campaign_letters_newest", "campaign_letters", ["campaign_id", "slot_at"])
+    op.create_index("campaign_letters_of_sender", "campaign_letters", ["sender_id", "slot_at"])
+    _index("campaign_letters_open", "campaign_letters", ["campaign_id", "state"], "state <> 'over'")
+    op.create_index("campaign_letters_to_receiver", "campaign_letters", ["receiver", "slot_at"])
+    op.create_table(
+        "sender_limits",
+        sa.Column("sender_id", sa.Text(), nullable=False),
+        sa.Column("tenant_id", sa.Text(), nullable=False),
+        sa.Column("direction_id", sa.Text(), nullable=False),
+        sa.Column("daily", sa.Integer(), nullable=False),
+        sa.Column("per_hour", sa.Integer()),
+        sa.Column("ramp", Document, nullable=False),
+        sa.Column("pace", sa.Float(), server_default=sa.text("1"), nullable=False),
+        sa.Column("credit", sa.Float(), server_default=sa.text("0"), nullable=False),
+        sa.Column("created_at", Moment(), nullable=False),
+        sa.Column("updated_at", Moment(), nullable=False),
+        sa.ForeignKeyConstraint(["tenant_id"], ["tenants.id"]),
+        sa.PrimaryKeyConstraint("sender_id"),
+    )
+    op.create_index("sender_limits_of_direction", "sender_limits", ["tenant_id", "direction_id"])
+    op.create_table(
+        "leases",
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("holder", sa.Text(), nullable=False),
+        sa.Column("until", Moment(), nullable=False),
+        sa.PrimaryKeyConstraint("name"),
+    )
+
+
+def _index(name: str, table: str, columns: list[str], where: str, *, unique: bool = False) -> None:
     held = sa.text(where)
-    op.create_index(name, table, columns, sqlite_where=held, postgresql_where=held)
+    op.create_index(name, table, columns, unique=unique, sqlite_where=held, postgresql_where=held)
