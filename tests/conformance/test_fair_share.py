@@ -6,14 +6,18 @@ from collections import Counter
 from datetime import timedelta
 from itertools import groupby
 
+import pytest
+
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.dispatches import NewDispatch, NewJob
+from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from tests.conformance.backdoor import make_tenant, pass_time
 from tests.conformance.stage import ACCEPTED, LETTER, Stage
 
 OTHER_TENANT = TenantId("other")
+NEWCOMER = TenantId("newcomer")
 
 
 def dispatch(
@@ -21,13 +25,14 @@ def dispatch(
     jobs: int,
     *,
     tenant: TenantId = DEFAULT_TENANT,
+    sender: str = OWN_SENDER,
     weight: int = 1,
     wait: timedelta | None = None,
 ) -> str:
     """A running dispatch of a kind of its own."""
     store = stage.store
     letter = store.letters.put(tenant, LETTER)
-    made = store.dispatches.open(tenant, NewDispatch("batch", "owner", letter, weight=weight))
+    made = store.dispatches.open(tenant, NewDispatch("batch", "owner", letter, sender, weight=weight))
     due = store.ledger.now() + wait if wait else None
     people = [parse_address(f"user{number:05}@example.com") for number in range(jobs)]
     assert store.dispatches.plan(made.id, [NewJob(person, due_at=due) for person in people]) == jobs
@@ -35,15 +40,17 @@ def dispatch(
     return made.id
 
 
-def served(stage: Stage, groups: int, limit: int = 10) -> list[str]:
+def served(stage: Stage, groups: int, limit: int = 10, sender: str = OWN_SENDER) -> list[str]:
     """The dispatch of each letter in the order in which so many groups were claimed."""
     worker = stage.worker()
-    return [job.dispatch_id for _ in range(groups) for job in stage.claim(worker, limit=limit).claimed]
+    turns = [stage.claim(worker, limit=limit, sender_id=sender) for _ in range(groups)]
+    return [job.dispatch_id for turn in turns for job in turn.claimed]
 
 
-def test_a_test_letter_beside_a_large_mailout_leaves_within_two_groups(stage: Stage) -> None:
+@pytest.mark.parametrize("weight", [1, 100], ids=["of the same weight", "of a hundred times the weight"])
+def test_a_test_letter_beside_a_large_mailout_leaves_within_two_groups(stage: Stage, weight: int) -> None:
     """However long the mailout is, and however long it has been at it."""
-    large = dispatch(stage, 10_000)
+    large = dispatch(stage, 10_000, weight=weight)
     assert set(served(stage, 3, limit=50)) == {large}
     test = dispatch(stage, 1)
     assert test in served(stage, 2, limit=50)
@@ -93,6 +100,21 @@ def test_tenants_share_the_claims(stage: Stage) -> None:
     single = dispatch(stage, 100, tenant=OTHER_TENANT)
     counted = Counter(served(stage, 8))
     assert counted[single] == 40
+
+
+def test_tenants_share_the_claims_of_each_sender(stage: Stage) -> None:
+    """What a tenant was served at another sender puts it neither ahead nor behind at this one."""
+    make_tenant(stage.store, OTHER_TENANT)
+    make_tenant(stage.store, NEWCOMER)
+    first = dispatch(stage, 200)
+    other = dispatch(stage, 200, tenant=OTHER_TENANT)
+    idle = dispatch(stage, 50, tenant=NEWCOMER, sender="second")
+    assert set(served(stage, 1, sender="second")) == {idle}
+    assert Counter(served(stage, 10)) == {first: 50, other: 50}
+    new = dispatch(stage, 200, tenant=NEWCOMER)
+    assert Counter(served(stage, 6)) == {first: 20, other: 20, new: 20}
+    elsewhere = dispatch(stage, 200, sender="second")
+    assert Counter(served(stage, 4, sender="second")) == {elsewhere: 20, idle: 20}
 
 
 def test_a_group_is_filled_from_the_next_in_turn(stage: Stage) -> None:

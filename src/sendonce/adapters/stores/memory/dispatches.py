@@ -183,7 +183,7 @@ def in_turn(state: State, due: dict[str, list[JobRow]], sender_id: str) -> list[
     """The dispatches of a sender with due jobs in the order of fair share; those without sleep."""
     own = {key: entry for key, entry in state.dispatches.items() if entry.dispatch.sender_id == sender_id}
     before = {key for key, entry in own.items() if entry.awake and key in due}
-    _wake_tenants(state, due, before)
+    _wake_tenants(state, due, before, sender_id)
     for key, entry in own.items():
         if key in due and key not in before:
             _wake(state, entry, before)
@@ -192,7 +192,7 @@ def in_turn(state: State, due: dict[str, list[JobRow]], sender_id: str) -> list[
     def order(key: str) -> tuple[float, str, float, str]:
         entry = state.dispatches[key]
         tenant_id = entry.dispatch.tenant_id
-        return state.tenants_served.get(tenant_id, 0.0), tenant_id, entry.served, key
+        return state.tenant_turns[sender_id, tenant_id], tenant_id, entry.served, key
 
     return sorted(due, key=order)
 
@@ -206,20 +206,21 @@ def _wake(state: State, entry: DispatchRow, awake: set[str]) -> None:
     entry.served = woken(entry.served, front, asleep)
 
 
-def _wake_tenants(state: State, due: dict[str, list[JobRow]], awake: set[str]) -> None:
-    served = state.tenants_served
+def _wake_tenants(state: State, due: dict[str, list[JobRow]], awake: set[str], sender_id: str) -> None:
+    turns = {tenant: served for (sender, tenant), served in state.tenant_turns.items() if sender == sender_id}
     of_awake = {state.dispatches[key].dispatch.tenant_id for key in awake}
-    front = [served.get(tenant_id, 0.0) for tenant_id in of_awake]
+    front = [turns[tenant_id] for tenant_id in of_awake]
     for tenant_id in {state.dispatches[key].dispatch.tenant_id for key in due} - of_awake:
-        served[tenant_id] = woken(served.get(tenant_id, 0.0), front, list(served.values()))
+        start = woken(turns.get(tenant_id, 0.0), front, list(turns.values()))
+        state.tenant_turns[sender_id, tenant_id] = start
 
 
 def charge(state: State, dispatch_id: str, *, tenant: bool) -> None:
     entry = state.dispatches[dispatch_id]
     entry.served = charged(entry.served, entry.dispatch.weight)
     if tenant:
-        tenant_id = entry.dispatch.tenant_id
-        state.tenants_served[tenant_id] = charged(state.tenants_served.get(tenant_id, 0.0), 1)
+        place = (entry.dispatch.sender_id, entry.dispatch.tenant_id)
+        state.tenant_turns[place] = charged(state.tenant_turns[place], 1)
 
 
 def _ids(count: int, now: datetime) -> list[str]:

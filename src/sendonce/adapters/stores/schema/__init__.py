@@ -33,6 +33,7 @@ from sendonce.adapters.stores.schema.engine import (
     permits,
     sender_holds,
     sender_identities,
+    tenant_turns,
     unreadable_events,
     workers,
 )
@@ -65,7 +66,7 @@ from sendonce.adapters.stores.schema.prospecting import (
 )
 
 # The newest migration. Compared with the database at every start, without importing Alembic.
-HEAD = "0004"
+HEAD = "0005"
 
 __all__ = [
     "HEAD",
@@ -117,6 +118,7 @@ __all__ = [
     "sign_ups",
     "subscribers",
     "suppressions",
+    "tenant_turns",
     "tenants",
     "unreadable_events",
     "workers",

@@ -120,6 +120,16 @@ dispatches = Table(
     Index("dispatches_to_finish", "id", **where("phase = 'running' AND (due_from IS NULL OR cancelled)")),
 )
 
+# The order of fair share between the tenants of each sender: see domain/engine/dispatches. Whoever has a
+# dispatch that is awake has a row.
+tenant_turns = Table(
+    "tenant_turns",
+    metadata,
+    Column("sender_id", Text, primary_key=True),
+    Column("tenant_id", Text, ForeignKey("tenants.id"), primary_key=True),
+    Column("served", Float, nullable=False),
+)
+
 message_jobs = Table(
     "message_jobs",
     metadata,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import CheckConstraint, Column, Float, ForeignKey, Index, Table, Text, text
+from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Table, Text
 
 from sendonce.adapters.stores.schema.columns import Document, Identifier, metadata, moment, own_id, tenant
 
@@ -11,8 +11,6 @@ tenants = Table(
     metadata,
     Column("id", Text, primary_key=True),
     Column("name", Text, nullable=False),
-    # The order of fair share between tenants: see domain/engine/dispatches.
-    Column("served", Float, nullable=False, server_default=text("0")),
     moment("created_at", nullable=False),
 )
 

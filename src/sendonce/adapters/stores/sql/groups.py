@@ -91,7 +91,7 @@ class Groups(Protocol):
     ) -> ClaimedGroup:
         """Due jobs of one dispatch → sending; a suppressed one → skipped."""
 
-    def charge(self, tx: Connection, dispatch: InTurn, *, tenant: bool) -> None:
+    def charge(self, tx: Connection, claim: ClaimRequest, dispatch: InTurn, *, tenant: bool) -> None:
         """The dispatch gave a group, and its tenant did, if others wait: see domain/engine/dispatches."""
 
     def lull(self, tx: Connection, dispatch: InTurn, now: datetime) -> None:
@@ -173,10 +173,10 @@ class SqliteGroups:
         self._execute(tx, "claim_take", moment, claim.worker_id, claim.token, ids)
         return ClaimedGroup(jobs, len(suppressed_ids), self.next_claim_seq(tx))
 
-    def charge(self, tx: Connection, dispatch: InTurn, *, tenant: bool) -> None:
+    def charge(self, tx: Connection, claim: ClaimRequest, dispatch: InTurn, *, tenant: bool) -> None:
         self._execute(tx, "charge", dispatch.id)
         if tenant:
-            self._execute(tx, "charge_tenant", dispatch.tenant_id)
+            self._execute(tx, "charge_tenant", claim.sender_id, dispatch.tenant_id)
 
     def lull(self, tx: Connection, dispatch: InTurn, now: datetime) -> None:
         self._execute(tx, "lull", dispatch.id, self._db.moment(now))
@@ -283,10 +283,11 @@ class PostgresGroups:
         ]
         return ClaimedGroup(jobs, len(rows) - len(jobs), seq if jobs else 0)
 
-    def charge(self, tx: Connection, dispatch: InTurn, *, tenant: bool) -> None:
+    def charge(self, tx: Connection, claim: ClaimRequest, dispatch: InTurn, *, tenant: bool) -> None:
         self._execute(tx, "charge", {"dispatch": dispatch.id})
         if tenant:
-            self._execute(tx, "charge_tenant", {"tenant": dispatch.tenant_id})
+            turn = {"sender_id": claim.sender_id, "tenant": dispatch.tenant_id}
+            self._execute(tx, "charge_tenant", turn)
 
     def lull(self, tx: Connection, dispatch: InTurn, now: datetime) -> None:
         # Lock first and look afterwards: whoever makes a job scheduled holds the lock until it can be seen.

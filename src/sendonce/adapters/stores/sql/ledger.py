@@ -110,7 +110,7 @@ class SqlLedger:
             seq = max(seq, group.seq)
             served = len(group.jobs) + group.skipped
             if served and len(opening.awake) > 1:
-                self._groups.charge(tx, turn_of, tenant=opening.tenants > 1)
+                self._groups.charge(tx, claim, turn_of, tenant=opening.tenants > 1)
             if served < wanted:
                 self._groups.lull(tx, turn_of, opening.now)
         return Turn(tuple(claimed), seq, settled, skipped, None, opening.claims, opening.now)

@@ -1,3 +1,5 @@
 -- A tenant's dispatch gave a group. Whoever is charging it at the same moment need not be waited for.
-UPDATE tenants SET served = served + 1
-WHERE id = (SELECT id FROM tenants WHERE id = %(tenant)s FOR NO KEY UPDATE SKIP LOCKED)
+UPDATE tenant_turns SET served = served + 1
+WHERE (sender_id, tenant_id) = (
+    SELECT sender_id, tenant_id FROM tenant_turns
+    WHERE sender_id = %(sender_id)s AND tenant_id = %(tenant)s FOR NO KEY UPDATE SKIP LOCKED)

@@ -1,2 +1,2 @@
--- A tenant's dispatch gave a group. ?1 tenant
-UPDATE tenants SET served = served + 1 WHERE id = ?1
+-- A tenant's dispatch gave a group. ?1 sender  ?2 tenant
+UPDATE tenant_turns SET served = served + 1 WHERE sender_id = ?1 AND tenant_id = ?2

@@ -12,10 +12,11 @@ WITH sleepers AS MATERIALIZED (
           AND s.due_from <= statement_timestamp()) AS due
 ), awake AS MATERIALIZED (
     SELECT d.id, d.tenant_id, d.letter_id, t.served AS tenant_served, d.served
-    FROM tenants t CROSS JOIN LATERAL (
+    FROM tenant_turns t CROSS JOIN LATERAL (
         SELECT a.id, a.tenant_id, a.letter_id, a.served FROM dispatches a
-        WHERE a.phase = 'running' AND a.tenant_id = t.id AND a.awake = true AND a.sender_id = %(sender_id)s
+        WHERE a.phase = 'running' AND a.tenant_id = t.tenant_id AND a.awake = true AND a.sender_id = t.sender_id
         ORDER BY a.served, a.id LIMIT {limit}) d
+    WHERE t.sender_id = %(sender_id)s
     ORDER BY t.served, d.tenant_id, d.served, d.id LIMIT {limit}
 ), counted AS (
     UPDATE workers SET claims = claims + 1, claim_token = %(token)s
