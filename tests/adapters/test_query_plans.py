@@ -44,7 +44,10 @@ ASKED_OFTEN: dict[str, Callable[[SqlStore], object]] = {
     "jobs given up": lambda store: store.jobs.list(states=[JobState.DEAD]),
     "doubts": lambda store: store.ledger.doubts(100, transport="ses"),
     "when the next is due": lambda store: store.jobs.oldest_due(),
-    "letters due far ahead": lambda store: store.dispatches.call_back_chunk("m", timedelta(days=1), 100),
+    "dispatches with letters due far ahead": lambda store: store.dispatches.put_off_beyond(timedelta(days=1)),
+    "letters due far ahead": lambda store: store.dispatches.call_back_chunk(
+        running(store), timedelta(days=1), 100
+    ),
     "whether a mailout is over": lambda store: store.dispatches.complete(running(store)),
     "a claim made twice": lambda store: claim_twice(store),
     "a worker's leave": lambda store: store.workers.end("w", "left"),
@@ -184,3 +187,15 @@ _ENTRIES_READ = """
     SELECT i.idx_tup_read, t.seq_tup_read FROM pg_stat_user_indexes i JOIN pg_stat_user_tables t USING (relid)
     WHERE i.indexrelname = 'message_jobs_scheduled'
 """
+
+
+def test_a_door_with_a_million_times_of_its_own_is_not_walked_through(sqlite_url: str) -> None:
+    """The look for letters that a wrong clock put off, once a minute, is among those tried before."""
+    with closing(open_store(sqlite_url)) as store:
+        engine = store.database.engine
+        with overheard(engine) as statements:
+            store.dispatches.put_off_beyond(timedelta(days=1))
+        [(statement, values)] = [each for each in statements if "message_jobs" in each[0]]
+        with engine.connect() as connection:
+            explained = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).fetchall()
+        assert any("message_jobs_retried" in row[3] for row in explained), explained

@@ -6,12 +6,14 @@ from datetime import timedelta
 
 import pytest
 
+from sendonce.domain.engine.dispatches import NewDispatch, NewJob
 from sendonce.domain.engine.jobs import JobState
 from sendonce.domain.engine.outcomes import Outcome
 from sendonce.domain.mailouts.mailouts import MailoutStatus, Phase
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.flows.engine.finish_dispatches import Finisher
 from tests.conformance.backdoor import audit, put_off, reports
-from tests.conformance.stage import ACCEPTED, DEFERRED, REFUSED, THROTTLED, Stage
+from tests.conformance.stage import ACCEPTED, DEFERRED, REFUSED, THROTTLED, Stage, address
 
 
 def test_a_mailout_is_not_over_while_a_job_is_open(stage: Stage) -> None:
@@ -184,3 +186,20 @@ def test_letters_that_a_wrong_clock_put_off_for_years_are_due_again(stage: Stage
     put_off(stage.store, lost.id, timedelta(days=3650))
     Finisher(stage.store, lambda: False, longest_retry=14_400).run()
     assert [job.id for job in stage.claim().claimed] == [lost.id]
+
+
+def test_a_time_that_a_door_chose_stands_however_far_ahead(stage: Stage) -> None:
+    """Also beside a letter of the same dispatch that a wrong clock put off after its first try."""
+    store = stage.store
+    dispatch = store.dispatches.open(DEFAULT_TENANT, NewDispatch("step", "owner"))
+    next_year = store.ledger.now() + timedelta(days=365)
+    jobs = [NewJob(address(0), due_at=store.ledger.now()), NewJob(address(1), due_at=next_year)]
+    store.dispatches.plan(dispatch.id, jobs)
+    store.dispatches.run(dispatch.id)
+    tried = stage.claim_one()
+    stage.settle(tried, DEFERRED)
+    put_off(store, tried.id, timedelta(days=3650))
+    Finisher(store, lambda: False, longest_retry=14_400).run()
+    assert [job.id for job in stage.claim().claimed] == [tried.id]
+    (waiting,) = store.jobs.list(states=[JobState.SCHEDULED])
+    assert waiting.due_at == next_year

@@ -249,7 +249,10 @@ class Dispatches(Protocol):
         """
 
     def put_off_beyond(self, longest: timedelta) -> Sequence[str]:
-        """Running dispatches with a job that is due in more than ``longest``. Looks at each of them."""
+        """Running dispatches with a job that the engine put off for more than ``longest``.
+
+        A due time that a door chose stands, however far ahead: see ``NewJob``. Looks at each dispatch.
+        """
 
     def set_paused(self, dispatch_id: str, paused: bool) -> bool:
         """False when it is over, cancelled or not started."""
@@ -263,7 +266,7 @@ class Dispatches(Protocol):
     def cancel_chunk(self, dispatch_id: str, size: int) -> int: ...
 
     def call_back_chunk(self, dispatch_id: str, longest: timedelta, size: int) -> int:
-        """Scheduled jobs that are due in more than ``longest`` are due now; how many of at most ``size``."""
+        """Jobs as in ``put_off_beyond`` are due now; how many of at most ``size``."""
 
     def complete(self, dispatch_id: str) -> DispatchResult | None:
         """running → over when nothing is scheduled or sending.

@@ -102,6 +102,8 @@ class Thread:
 class NewJob:
     """A letter to one recipient. What is None is taken from the dispatch; ``due_at`` None is now.
 
+    A ``due_at`` that a door chose stands, however far ahead. One that the engine set (now, or a retry) is
+    called back when it is further ahead than any retry: the clock was wrong then.
     Among jobs that are due at the same time, those with the lower ``priority`` leave first.
     """
 

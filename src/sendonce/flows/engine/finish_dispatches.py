@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 CHUNK = 5_000
 THOROUGH_EVERY = 60.0
 BEYOND_EVERY_RETRY = timedelta(days=1)
-"""A job due so much later than the longest wait for a retry got its time from a clock that was wrong."""
+"""A job that the engine put off so much further than any retry got its time from a clock that was wrong."""
 
 
 class Finisher:

@@ -52,6 +52,7 @@ class MemoryDispatches:
             for job_id, job in zip(_ids(len(new), now), reversed(new.values()), strict=True):
                 self._state.jobs[job_id] = _job_row(job_id, entry.dispatch, job, now)
             if new:
+                entry.own_times |= any(job.due_at for job in jobs)
                 entry.reopen()
             return len(new)
 
@@ -90,7 +91,13 @@ class MemoryDispatches:
         with self._state.transaction() as now:
             running = [e.dispatch for e in self._state.dispatches.values() if not e.dispatch.cancelled]
             ids = sorted(d.id for d in running if d.phase == DispatchPhase.RUNNING)
-            return [i for i in ids if any(row.due_at > now + longest for row in self._scheduled(i))]
+            return [dispatch_id for dispatch_id in ids if self._put_off_past(dispatch_id, now + longest)]
+
+    def _put_off_past(self, dispatch_id: str, moment: datetime) -> list[JobRow]:
+        """A job's first time is from its planning, every later one from a retry."""
+        own_times = self._state.dispatches[dispatch_id].own_times
+        late = [row for row in self._scheduled(dispatch_id) if row.due_at > moment]
+        return [row for row in late if row.attempt or not own_times]
 
     def set_paused(self, dispatch_id: str, paused: bool) -> bool:
         with self._state.transaction():
@@ -129,7 +136,7 @@ class MemoryDispatches:
 
     def call_back_chunk(self, dispatch_id: str, longest: timedelta, size: int) -> int:
         with self._state.transaction() as now:
-            far = [row for row in self._scheduled(dispatch_id) if row.due_at > now + longest][:size]
+            far = self._put_off_past(dispatch_id, now + longest)[:size]
             for row in far:
                 row.due_at = now
             return len(far)

@@ -71,6 +71,7 @@ class DispatchRow:
     dispatch: Dispatch
     awake: bool = False
     served: float = 0.0
+    own_times: bool = False
     planner: str | None = None
     planner_until: datetime | None = None
 

@@ -91,6 +91,8 @@ dispatches = Table(
     # Jobs are due, so it is claimed from in the order of "served": see domain/engine/dispatches.
     flag("awake"),
     Column("served", Float, nullable=False, server_default=text("0")),
+    # Its door chose when jobs are due, so a time far ahead is no mistake of a clock.
+    flag("own_times"),
     # Planning touches nothing outside, so the planner's lease may expire by age.
     Column("planner", Text),
     moment("planner_until"),
@@ -183,6 +185,8 @@ message_jobs = Table(
         sqlite_where=text("state = 'scheduled'"),
         postgresql_where=text("state = 'scheduled'"),
     ),
+    # A job that was claimed before has its time from a retry.
+    Index("message_jobs_retried", "dispatch_id", "due_at", **where("state = 'scheduled' AND attempt > 0")),
     Index(
         "message_jobs_sending",
         "dispatch_id",

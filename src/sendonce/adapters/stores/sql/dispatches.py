@@ -39,6 +39,8 @@ _FIELDS = tuple(f.name for f in fields(Dispatch) if f.name not in ("phase", "res
 RUNNING = sa.text("dispatches.phase = 'running'")
 CLAIMABLE = sa.text("dispatches.phase = 'running' AND NOT dispatches.paused AND NOT dispatches.cancelled")
 AWAKE, ASLEEP = sa.text("dispatches.awake"), sa.text("NOT dispatches.awake")
+# A job's first time is from its planning, every later one from a retry.
+_RETRIED = sa.text("message_jobs.attempt > 0")
 _MAY_BE_OVER = sa.text("(dispatches.due_from IS NULL OR dispatches.cancelled)")
 
 
@@ -65,7 +67,8 @@ class SqlDispatches:
             refuse_other_senders(dispatch_id, row.sender_id, jobs)
             added = insert_jobs(self._db, tx, row, self._planned(tx, jobs, now), now)
             if added:
-                make_room(tx, row, min(job.due_at or now for job in jobs), now)
+                first = min(job.due_at or now for job in jobs)
+                make_room(tx, row, first, now, own_times=any(job.due_at for job in jobs))
             return added
 
     def _planned(self, tx: Connection, jobs: Sequence[NewJob], now: datetime) -> list[PlannedJob]:
@@ -114,9 +117,10 @@ class SqlDispatches:
 
     def put_off_beyond(self, longest: timedelta) -> Sequence[str]:
         with self._db.reading() as tx:
-            last = sa.select(sa.func.max(J.due_at, type_=J.due_at.type)).where(J.dispatch_id == D.id)
-            last = last.where(in_state(JobState.SCHEDULED)).correlate(dispatches)
-            far = last.scalar_subquery() > self._db.now(tx) + longest
+            latest = sa.select(sa.func.max(J.due_at, type_=J.due_at.type)).where(J.dispatch_id == D.id)
+            latest = latest.where(in_state(JobState.SCHEDULED)).correlate(dispatches)
+            planned, retried = latest.scalar_subquery(), latest.where(_RETRIED).scalar_subquery()
+            far = sa.case((D.own_times, retried), else_=planned) > self._db.now(tx) + longest
             query = sa.select(D.id).where(RUNNING, ~D.cancelled, far).order_by(D.id)
             return list(tx.execute(query).scalars())
 
@@ -162,11 +166,15 @@ class SqlDispatches:
         with self._db.writing() as tx:
             now = self._db.now(tx)
             row = lock_dispatch(tx, dispatch_id)
+            if row is None:
+                return 0
             far = sa.select(J.id).where(J.dispatch_id == dispatch_id, in_state(JobState.SCHEDULED))
+            if row.own_times:
+                far = far.where(_RETRIED)
             chosen = far.where(J.due_at > now + longest).order_by(J.due_at).limit(size)
             update = message_jobs.update().where(J.id.in_(chosen), in_state(JobState.SCHEDULED))
             called = tx.execute(update.values(due_at=now)).rowcount
-            if row is not None and called:
+            if called:
                 make_room(tx, row, now, now)
             return called
 
@@ -222,11 +230,15 @@ def lock_dispatch(tx: Connection, dispatch_id: str) -> Row[Any] | None:
     return tx.execute(query).one_or_none()
 
 
-def make_room(tx: Connection, row: Row[Any], due: datetime, now: datetime) -> None:
+def make_room(
+    tx: Connection, row: Row[Any], due: datetime, now: datetime, *, own_times: bool = False
+) -> None:
     """Scheduled jobs come into a dispatch, the first due at ``due``: over → running. Its lock is held."""
     changes: dict[str, Any] = {}
     if row.due_from is None or due < row.due_from:
         changes["due_from"] = due
+    if own_times and not row.own_times:
+        changes["own_times"] = True
     if row.phase == DispatchPhase.OVER:
         changes |= {"phase": "running", "result": None, "ended_at": None}
     if changes:
