@@ -11,6 +11,7 @@ from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.mailouts.mailouts import MailoutId
 from sendonce.ports.mailouts import Mailouts
 from sendonce.ports.people import Subscribers, Suppressions
+from sendonce.ports.prospecting import Companies, Duplicates
 
 # What a verb may begin with. A MailoutId is given only by a verb that was told the tenant.
 HANDLES = (TenantId, MailoutId)
@@ -21,6 +22,8 @@ OVER_ALL_TENANTS = {
     *("Mailouts.with_stale_report", "Mailouts.with_status"),
     # the database as a whole, or one person whoever wrote to them
     "Mailouts.of_all_tenants",
+    # workers visit whoever waits; a visit is of one company
+    *("Companies.take_visits", "Companies.visited", "Companies.put_off", "Companies.unreachable"),
     # every suppression names its tenant, or everybody
     *("Suppressions.add_all", "Suppressions.all"),
     # by the link in a letter, whose job has a tenant
@@ -32,7 +35,7 @@ def verbs(port: type) -> list[str]:
     return [name for name, verb in vars(port).items() if not name.startswith("_") and callable(verb)]
 
 
-@pytest.mark.parametrize("port", [Subscribers, Suppressions, Mailouts])
+@pytest.mark.parametrize("port", [Subscribers, Suppressions, Mailouts, Companies, Duplicates])
 def test_every_verb_asks_whose_rows_they_are(port: type) -> None:
     """Or is listed as one that goes over all tenants, with the reason."""
     for name in verbs(port):

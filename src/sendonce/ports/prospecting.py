@@ -17,6 +17,7 @@ from sendonce.domain.prospecting.companies import (
     Visit,
 )
 from sendonce.domain.prospecting.contacts import Contacts
+from sendonce.domain.prospecting.duplicates import Judged, KnownPair, PairState
 from sendonce.domain.prospecting.sites import Site
 from sendonce.domain.prospecting.tasks import NewTask, Task, TaskKind
 from sendonce.ports.people import PeopleStore
@@ -77,6 +78,26 @@ class Companies(Protocol):
         """The site cannot be visited at all. False if the lease has passed to another."""
 
 
+class Duplicates(Protocol):
+    """Pairs of companies that are one, or may be. One look at a time for a tenant, whatever the workers."""
+
+    def look_at(self, tenant_id: TenantId, company_id: str, now: datetime) -> Judged:
+        """Compare a company with those that show the same marks, and settle who is a duplicate of whom."""
+
+    def pairs(
+        self, tenant_id: TenantId, state: PairState, *, after: str = "", limit: int = 1000
+    ) -> Sequence[KnownPair]:
+        """In the order of their ids. ``after`` is an id."""
+
+    def pairs_of(self, tenant_id: TenantId, company_id: str) -> Sequence[KnownPair]: ...
+
+    def decide(self, tenant_id: TenantId, pair_id: str, *, one: bool, actor: str, now: datetime) -> bool:
+        """A person's word on a pair that was nominated. False if it is not nominated any more."""
+
+    def undo(self, tenant_id: TenantId, company_id: str, actor: str, now: datetime) -> int:
+        """Take a company apart from all that it was merged with: from how many pairs."""
+
+
 class Tasks(Protocol):
     """Work of the pipeline that any worker may take. All verbs are conditional on the lease."""
 
@@ -101,4 +122,5 @@ class ProspectingStore(PeopleStore, Protocol):
     """An open database, with all that prospecting keeps."""
 
     companies: Companies
+    duplicates: Duplicates
     tasks: Tasks

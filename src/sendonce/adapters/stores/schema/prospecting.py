@@ -178,7 +178,7 @@ company_marks = Table(
     Index("company_marks_alike", "tenant_id", "kind", "value"),
 )
 
-# Two companies that are one, or may be: each pair once for each kind of evidence, the older one as primary.
+# Two companies that are one, or may be: each pair once for each evidence, the older one as primary.
 # Who is a duplicate of whom follows from the merged pairs, so undoing one needs no memory of what was before.
 company_merges = Table(
     "company_merges",
@@ -193,7 +193,7 @@ company_merges = Table(
     Column("actor", Text, nullable=False),
     moment("created_at", nullable=False),
     moment("updated_at", nullable=False),
-    UniqueConstraint("primary_id", "duplicate_id", "evidence", name="company_merges_once"),
+    UniqueConstraint("primary_id", "duplicate_id", "evidence", "value", name="company_merges_once"),
     CheckConstraint("state IN ('nominated', 'merged', 'undone', 'rejected')", name="company_merges_state"),
     CheckConstraint(
         "evidence IN ('inn', 'ogrn', 'redirect', 'name', 'person')", name="company_merges_evidence"

@@ -22,6 +22,7 @@ from sendonce.adapters.stores.sql.mailouts import SqlMailouts
 from sendonce.adapters.stores.sql.outbox import SqlOutbox
 from sendonce.adapters.stores.sql.people import SqlPeople
 from sendonce.adapters.stores.sql.prospecting.companies import SqlCompanies
+from sendonce.adapters.stores.sql.prospecting.duplicates import SqlDuplicates
 from sendonce.adapters.stores.sql.prospecting.tasks import SqlTasks
 from sendonce.adapters.stores.sql.quick_turns import ledger_of
 from sendonce.adapters.stores.sql.row_security import exposed, hidden_from_us, lock_out_strangers, unguarded
@@ -52,7 +53,7 @@ from sendonce.ports.engine import (
 )
 from sendonce.ports.mailouts import Assets, Mailouts
 from sendonce.ports.people import Keys, People, SignUps, Subscribers, Suppressions
-from sendonce.ports.prospecting import Companies, Tasks
+from sendonce.ports.prospecting import Companies, Duplicates, Tasks
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -81,6 +82,7 @@ class SqlStore:
     senders: Senders
     sender_holds: SenderHolds
     companies: Companies
+    duplicates: Duplicates
     tasks: Tasks
 
     def __init__(self, database: Database, soft_bounce_limit: int = SOFT_BOUNCE_LIMIT) -> None:
@@ -105,6 +107,7 @@ class SqlStore:
         self.senders = SqlSenders(database)
         self.sender_holds = SqlSenderHolds(database)
         self.companies = SqlCompanies(database)
+        self.duplicates = SqlDuplicates(database)
         self.tasks = SqlTasks(database)
 
     def fingerprint(self) -> str | None:

@@ -212,7 +212,7 @@ def _create_companies() -> None:
         sa.ForeignKeyConstraint(["primary_id"], ["companies.id"]),
         sa.ForeignKeyConstraint(["tenant_id"], ["tenants.id"]),
         sa.PrimaryKeyConstraint("id"),
-        sa.UniqueConstraint("primary_id", "duplicate_id", "evidence", name="company_merges_once"),
+        sa.UniqueConstraint("primary_id", "duplicate_id", "evidence", "value", name="company_merges_once"),
     )
     op.create_index("company_merges_duplicate", "company_merges", ["duplicate_id"])
     _index("company_merges_nominated", "company_merges", ["tenant_id", "id"], "state = 'nominated'")
