@@ -18,6 +18,26 @@ from sendonce.domain.prospecting.companies import (
 )
 from sendonce.domain.prospecting.contacts import Contacts
 from sendonce.domain.prospecting.duplicates import Judged, KnownPair, PairState
+from sendonce.domain.prospecting.quotas import Limit, WindowUse
+from sendonce.domain.prospecting.search_answers import (
+    Fetch,
+    ProviderTerms,
+    SearchRequest,
+    SerpPage,
+    SerpResult,
+    Submission,
+)
+from sendonce.domain.prospecting.searches import (
+    AddedSearch,
+    Batch,
+    Budget,
+    Change,
+    Operation,
+    Region,
+    SearchQuery,
+    SearchTally,
+    SearchWish,
+)
 from sendonce.domain.prospecting.sites import Site
 from sendonce.domain.prospecting.tasks import NewTask, Task, TaskKind
 from sendonce.ports.people import PeopleStore
@@ -118,9 +138,108 @@ class Tasks(Protocol):
     def count_open(self, kind: TaskKind) -> int: ...
 
 
+class Regions(Protocol):
+    """The places that a search can be about."""
+
+    def find(self, text: str) -> Region:
+        """By its name or its code. Raises BadInput, which names those that are spelled nearly so."""
+
+
+class SearchProvider(Protocol):
+    """A search engine that answers later: a request is submitted, and its answer fetched once it is there.
+
+    What the network and the provider do wrong are values. Raises BadSetting for unusable credentials.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def terms(self) -> ProviderTerms: ...
+
+    async def submit(self, request: SearchRequest) -> Submission:
+        """Tried once: only the caller's books know what a second try would cost."""
+
+    async def fetch(self, provider_id: str) -> Fetch:
+        """The answer to a request, if it is there. Asking is free and changes nothing."""
+
+    def read(self, data: bytes) -> SerpPage:
+        """What an answer says. Never raises, whatever is in it."""
+
+    async def close(self) -> None: ...
+
+
+class Searches(Protocol):
+    """Queries and what they found."""
+
+    def add(self, tenant_id: TenantId, wishes: Sequence[SearchWish], now: datetime) -> Sequence[AddedSearch]:
+        """In the order of the wishes. A query that is known gets the pages that it lacks.
+
+        Raises NotFound for a tenant or a direction that there is not.
+        """
+
+    def all(self, tenant_id: TenantId, limit: int = 100) -> Sequence[SearchQuery]:
+        """The newest first."""
+
+    def tally(self, tenant_id: TenantId) -> SearchTally: ...
+
+    def retry(self, tenant_id: TenantId, query_id: str, now: datetime, actor: str) -> int:
+        """Queue what has failed, expired or is of unknown fate, by a person's word; how many requests.
+
+        Raises NotFound.
+        """
+
+    def with_prefix(self, tenant_id: TenantId, prefix: str, limit: int) -> Sequence[str]:
+        """The ids that begin so."""
+
+
+class SearchOperations(Protocol):
+    """The requests that queries are made of, of all tenants, as workers see them.
+
+    What a worker takes is its own until the lease ends. It is committed before the verb returns, so that
+    nothing is done that the books do not know of.
+    """
+
+    def begin_submits(
+        self, worker: str, most: int, limits: Sequence[Limit], budget: Budget, now: datetime
+    ) -> Batch:
+        """Requests to submit now: they count against the limits and the budget already."""
+
+    def overdue_submits(self, most: int, now: datetime) -> Sequence[Operation]:
+        """Those whose worker has not told the outcome within its lease."""
+
+    def begin_polls(self, worker: str, most: int, limits: Sequence[Limit], now: datetime) -> Batch:
+        """Requests whose answer is to be asked for now: they count against the limits already."""
+
+    def begin_ingests(self, worker: str, most: int, now: datetime) -> Sequence[Operation]:
+        """Requests whose answer is to be read now."""
+
+    def settle(self, changes: Sequence[Change], now: datetime, budget: Budget | None = None) -> int:
+        """Write down outcomes, each if its turn is still on; how many were. What was not taken returns to
+        the budget. An outcome that is told late settles a request of unknown fate.
+        """
+
+    def keep_results(self, found: Sequence[tuple[Operation, Sequence[SerpResult]]], now: datetime) -> None:
+        """Each once by operation and URL, however often they come."""
+
+    def next_due(self) -> datetime | None:
+        """When the next request is to be submitted, polled or read."""
+
+
+class Quotas(Protocol):
+    """What was used of the limits of searching."""
+
+    def windows(self, key: str, limits: Sequence[Limit], now: datetime) -> Sequence[WindowUse]: ...
+
+    def spent(self, budget: Budget) -> float: ...
+
+
 class ProspectingStore(PeopleStore, Protocol):
     """An open database, with all that prospecting keeps."""
 
     companies: Companies
     duplicates: Duplicates
     tasks: Tasks
+    searches: Searches
+    search_operations: SearchOperations
+    quotas: Quotas

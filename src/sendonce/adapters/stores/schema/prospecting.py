@@ -33,12 +33,13 @@ serp_queries = Table(
     metadata,
     own_id(),
     tenant(),
-    Column("direction_id", Text, nullable=False),
+    # None: letters to what it finds name their direction themselves.
+    Column("direction_id", Text),
     Column("text", Text, nullable=False),
     Column("region", Text, nullable=False, server_default=""),
     Column("region_code", Text, nullable=False, server_default=""),
     Column("pages", Integer, nullable=False),
-    # The same words in the same region are one query, however often they are typed.
+    # The same words in the same region and direction are one query, however often they are typed.
     Column("query_hash", Text, nullable=False),
     moment("created_at", nullable=False),
     moment("updated_at", nullable=False),
@@ -47,7 +48,7 @@ serp_queries = Table(
 )
 
 # One request to the search provider: a page of a query. Submitting is not idempotent there, so "submitting"
-# is committed before the request leaves, and a request of unknown fate is never sent again by itself.
+# is committed before the request leaves: see domain/prospecting/searches.
 serp_operations = Table(
     "serp_operations",
     metadata,
@@ -60,19 +61,19 @@ serp_operations = Table(
     # The provider's own name of it.
     Column("provider_id", Text),
     Column("submits", Integer, nullable=False, server_default=text("0")),
+    # Submissions that were, or may have been, paid for and brought no answer.
+    Column("losses", Integer, nullable=False, server_default=text("0")),
     Column("polls", Integer, nullable=False, server_default=text("0")),
     Column("failures", Integer, nullable=False, server_default=text("0")),
-    # When to submit or to poll next.
+    # When to submit, to poll or to ingest next. Whoever takes it moves it on: that is the lease.
     moment("due_at", nullable=False),
     moment("submitted_at"),
     moment("settled_at"),
-    Column("price", Float),
     Column("results", Integer),
     Column("answer_place", Text),
     Column("code", Text),
     Column("reason", Text),
     Column("leased_by", Text),
-    moment("lease_until"),
     moment("created_at", nullable=False),
     moment("updated_at", nullable=False),
     UniqueConstraint("query_id", "page", name="serp_operations_once"),
@@ -81,7 +82,6 @@ serp_operations = Table(
         name="serp_operations_state",
     ),
     Index("serp_operations_open", "state", "due_at", "id", **where("settled_at IS NULL")),
-    Index("serp_operations_submitted", "submitted_at", **where("submitted_at IS NOT NULL")),
 )
 
 serp_results = Table(
@@ -98,10 +98,8 @@ serp_results = Table(
     Column("snippet", Text, nullable=False),
     Column("language", Text),
     Column("metadata", Document, nullable=False),
-    Column("company_id", Identifier),
     moment("created_at", nullable=False),
     UniqueConstraint("operation_id", "url", name="serp_results_once"),
-    Index("serp_results_company", "company_id", **where("company_id IS NOT NULL")),
 )
 
 companies = Table(
@@ -312,7 +310,8 @@ pipeline_journal = Table(
     Index("pipeline_journal_at", "tenant_id", "at"),
 )
 
-# What was used of a limit, and when: sliding windows that hold for all workers and over restarts.
+# What was used of a limit, and when: sliding windows that hold for all workers and over restarts. Of a
+# month's money there is one row, at the beginning of the month.
 quotas = Table(
     "quotas",
     metadata,

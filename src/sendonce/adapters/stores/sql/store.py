@@ -23,6 +23,9 @@ from sendonce.adapters.stores.sql.outbox import SqlOutbox
 from sendonce.adapters.stores.sql.people import SqlPeople
 from sendonce.adapters.stores.sql.prospecting.companies import SqlCompanies
 from sendonce.adapters.stores.sql.prospecting.duplicates import SqlDuplicates
+from sendonce.adapters.stores.sql.prospecting.quotas import SqlQuotas
+from sendonce.adapters.stores.sql.prospecting.search_operations import SqlSearchOperations
+from sendonce.adapters.stores.sql.prospecting.searches import SqlSearches
 from sendonce.adapters.stores.sql.prospecting.tasks import SqlTasks
 from sendonce.adapters.stores.sql.quick_turns import ledger_of
 from sendonce.adapters.stores.sql.row_security import exposed, hidden_from_us, lock_out_strangers, unguarded
@@ -53,7 +56,7 @@ from sendonce.ports.engine import (
 )
 from sendonce.ports.mailouts import Assets, Mailouts
 from sendonce.ports.people import Keys, People, SignUps, Subscribers, Suppressions
-from sendonce.ports.prospecting import Companies, Duplicates, Tasks
+from sendonce.ports.prospecting import Companies, Duplicates, Quotas, Searches, SearchOperations, Tasks
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -84,6 +87,9 @@ class SqlStore:
     companies: Companies
     duplicates: Duplicates
     tasks: Tasks
+    searches: Searches
+    search_operations: SearchOperations
+    quotas: Quotas
 
     def __init__(self, database: Database, soft_bounce_limit: int = SOFT_BOUNCE_LIMIT) -> None:
         self.database = database
@@ -109,6 +115,9 @@ class SqlStore:
         self.companies = SqlCompanies(database)
         self.duplicates = SqlDuplicates(database)
         self.tasks = SqlTasks(database)
+        self.searches = SqlSearches(database)
+        self.search_operations = SqlSearchOperations(database)
+        self.quotas = SqlQuotas(database)
 
     def fingerprint(self) -> str | None:
         return self.database.fingerprint()

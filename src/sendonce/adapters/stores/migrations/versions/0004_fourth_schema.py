@@ -52,7 +52,7 @@ def _create_searches() -> None:
         "serp_queries",
         sa.Column("id", Identifier, nullable=False),
         sa.Column("tenant_id", sa.Text(), nullable=False),
-        sa.Column("direction_id", sa.Text(), nullable=False),
+        sa.Column("direction_id", sa.Text()),
         sa.Column("text", sa.Text(), nullable=False),
         sa.Column("region", sa.Text(), server_default="", nullable=False),
         sa.Column("region_code", sa.Text(), server_default="", nullable=False),
@@ -75,18 +75,17 @@ def _create_searches() -> None:
         sa.Column("state", sa.Text(), server_default="queued", nullable=False),
         sa.Column("provider_id", sa.Text()),
         sa.Column("submits", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("losses", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("polls", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("failures", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("due_at", Moment(), nullable=False),
         sa.Column("submitted_at", Moment()),
         sa.Column("settled_at", Moment()),
-        sa.Column("price", sa.Float()),
         sa.Column("results", sa.Integer()),
         sa.Column("answer_place", sa.Text()),
         sa.Column("code", sa.Text()),
         sa.Column("reason", sa.Text()),
         sa.Column("leased_by", sa.Text()),
-        sa.Column("lease_until", Moment()),
         sa.Column("created_at", Moment(), nullable=False),
         sa.Column("updated_at", Moment(), nullable=False),
         sa.CheckConstraint(
@@ -101,7 +100,6 @@ def _create_searches() -> None:
         sa.UniqueConstraint("request_hash"),
     )
     _index("serp_operations_open", "serp_operations", ["state", "due_at", "id"], "settled_at IS NULL")
-    _index("serp_operations_submitted", "serp_operations", ["submitted_at"], "submitted_at IS NOT NULL")
     op.create_table(
         "serp_results",
         sa.Column("id", Identifier, nullable=False),
@@ -115,14 +113,12 @@ def _create_searches() -> None:
         sa.Column("snippet", sa.Text(), nullable=False),
         sa.Column("language", sa.Text()),
         sa.Column("metadata", Document, nullable=False),
-        sa.Column("company_id", Identifier),
         sa.Column("created_at", Moment(), nullable=False),
         sa.ForeignKeyConstraint(["operation_id"], ["serp_operations.id"]),
         sa.ForeignKeyConstraint(["tenant_id"], ["tenants.id"]),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("operation_id", "url", name="serp_results_once"),
     )
-    _index("serp_results_company", "serp_results", ["company_id"], "company_id IS NOT NULL")
 
 
 def _create_companies() -> None:
