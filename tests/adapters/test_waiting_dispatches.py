@@ -7,9 +7,11 @@ from contextlib import closing
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from sendonce.adapters.stores.sql.store import SqlStore, open_store
 from sendonce.domain.engine.jobs import ClaimRequest
+from sendonce.domain.engine.senders import HoldOrder
 from tests.adapters.test_query_plans import overheard
 from tests.conformance.stage import NOBODY, Stage, worker_record
 
@@ -50,6 +52,7 @@ ASKED: dict[str, Callable[[SqlStore], object]] = {
     "which may be over": lambda store: store.dispatches.to_finish(),
     "which are being prepared": lambda store: store.mailouts.being_prepared(),
     "when the next is due": lambda store: store.jobs.oldest_due(),
+    "which are half planned": lambda store: store.dispatches.abandoned(),
 }
 
 
@@ -92,3 +95,24 @@ def test_nor_in_a_turn(filled: SqlStore) -> None:
     for name, values in (("in_turn", in_turn), ("wake", wake), ("lull", lull)):
         assert walks(filled, filled.database.statement(name), values) == []
     assert len(filled.ledger.turn([], ClaimRequest(NOBODY, "token", 5)).claimed) == 5
+
+
+def test_a_claim_for_a_held_sender_writes_nothing(filled: SqlStore) -> None:
+    """Its dispatches stay awake, however many claims find the sender held."""
+    assert len(filled.ledger.turn([], ClaimRequest(NOBODY, "token", 5, sender="held")).claimed) == 5
+    filled.sender_holds.hold("held", HoldOrder("suspended", "the account is suspended", 3600))
+    with closing(filled.database.engine.connect()) as other:
+        before = seen_of_writes(other)
+        for _ in range(2):
+            assert filled.ledger.turn([], ClaimRequest(NOBODY, "more", 5, 1, sender="held")).claimed == ()
+        assert seen_of_writes(other) == before
+
+
+def seen_of_writes(connection: sa.Connection) -> Any:
+    """What changes when another connection writes to a dispatch."""
+    if connection.dialect.name == "sqlite":
+        seen = connection.exec_driver_sql("PRAGMA data_version").scalar_one()
+    else:
+        seen = connection.exec_driver_sql("SELECT sum(xmin::text::bigint) FROM dispatches").scalar_one()
+    connection.rollback()
+    return seen

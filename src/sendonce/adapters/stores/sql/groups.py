@@ -130,8 +130,9 @@ class SqliteGroups:
         counted = self._execute(tx, "count_claim", *expected, *when).fetchone()
         if counted is not None:
             return Opening(now, bool(held), awake, counted[0])
-        for dispatch in awake:
-            self.lull(tx, dispatch, now)
+        if not held:  # or else they are awake and wait for their sender
+            for dispatch in awake:
+                self.lull(tx, dispatch, now)
         worker = self._execute(tx, "worker_row", claim.worker_id).fetchone()
         return _uncounted(Opening(now, bool(held)), claim, worker, adoptions)
 
@@ -220,8 +221,9 @@ class PostgresGroups:
         awake = [InTurn(*row[:3]) for row in rows if row[0] is not None]
         if counted is not None:
             return Opening(now, held, self.wake(tx, now, claim) if sleepers else awake, counted)
-        for dispatch in awake:
-            self.lull(tx, dispatch, now)
+        if not held:  # or else they are awake and wait for their sender
+            for dispatch in awake:
+                self.lull(tx, dispatch, now)
         # A statement of its own: the first may have waited for a COMMIT that it does not see.
         worker = self._execute(tx, "worker_row", {"worker": claim.worker_id}).fetchone()
         return _uncounted(Opening(now, held), claim, worker, adoptions)
