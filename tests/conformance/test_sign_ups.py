@@ -141,18 +141,22 @@ def test_a_link_is_good_for_a_week(stage: Stage) -> None:
 
 
 def test_a_letter_that_was_asked_for_passes_an_unsubscription_only(stage: Stage) -> None:
-    """The letter of confirmation must reach who left and comes back; a bounce keeps it away all the same."""
-    bounced = parse_address("gone@example.com")
+    """The letter of confirmation must reach who left and comes back. A bounce keeps it away all the same, and
+    so does an unsubscription from every tenant."""
+    bounced, left_all = parse_address("gone@example.com"), parse_address("never@example.com")
     stage.store.suppressions.add(DEFAULT_TENANT, ANNA, SuppressionReason.UNSUBSCRIBED)
     stage.store.suppressions.add(DEFAULT_TENANT, bounced, SuppressionReason.BOUNCE)
+    stage.store.suppressions.add(EVERYBODY, left_all, SuppressionReason.UNSUBSCRIBED)
     letter = stage.store.letters.put(DEFAULT_TENANT, Letter("Confirm", "", "<p>Yes?</p>", "Yes?"))
     dispatch = stage.store.dispatches.open(DEFAULT_TENANT, NewDispatch(KIND, "1", letter, asked_for=True))
-    stage.store.dispatches.plan(dispatch.id, [NewJob(ANNA), NewJob(bounced)])
+    stage.store.dispatches.plan(dispatch.id, [NewJob(ANNA), NewJob(bounced), NewJob(left_all)])
     stage.store.dispatches.run(dispatch.id)
     claimed = stage.claim().claimed
     assert [job.recipient for job in claimed] == [ANNA.text]
     assert stage.store.ledger.reaffirm(claimed[0].id, claimed[0].attempt)
-    assert stage.store.jobs.books(dispatch.id).skipped == 1
+    assert stage.store.jobs.books(dispatch.id).skipped == 2
+    stage.store.suppressions.add(EVERYBODY, ANNA, SuppressionReason.UNSUBSCRIBED)
+    assert not stage.store.ledger.reaffirm(claimed[0].id, claimed[0].attempt)
 
 
 def test_show_has_the_letters_of_every_kind_of_dispatch(stage: Stage) -> None:

@@ -176,13 +176,14 @@ class State:
         return self.suppressions.get((key, EVERYBODY)) or self.suppressions.get((key, tenant_id))
 
     def denied(self, row: JobRow) -> bool:
-        """Whether the letter must not leave: what somebody asked for stands above their unsubscription."""
+        """Whether the letter must not leave: what somebody asked for passes their unsubscription from
+        this tenant, and from this tenant only."""
         key = self.suppression_key(row.recipient_key)
-        places = ((key, EVERYBODY), (key, row.tenant_id))
-        reasons = {found.reason for place in places if (found := self.suppressions.get(place))}
-        if self.dispatches[row.dispatch_id].dispatch.asked_for:
-            reasons.discard(SuppressionReason.UNSUBSCRIBED)
-        return bool(reasons)
+        by_tenant = self.suppressions.get((key, row.tenant_id))
+        asked_for = self.dispatches[row.dispatch_id].dispatch.asked_for
+        if asked_for and by_tenant and by_tenant.reason == SuppressionReason.UNSUBSCRIBED:
+            by_tenant = None
+        return by_tenant is not None or (key, EVERYBODY) in self.suppressions
 
     def suppression_key(self, address_key: str) -> str:
         """The key that denies an address, also one that was erased and is a hash now."""

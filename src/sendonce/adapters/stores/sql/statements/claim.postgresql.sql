@@ -5,7 +5,8 @@
 WITH picked AS MATERIALIZED (
     SELECT j.id, j.due_at, j.priority, EXISTS (
         SELECT 1 FROM suppressions s WHERE s.key = j.suppression_key AND s.tenant_id IN (j.tenant_id, '*')
-          AND NOT (s.reason = 'unsubscribed' AND (SELECT d.asked_for FROM dispatches d WHERE d.id = %(dispatch)s))
+          AND NOT (s.reason = 'unsubscribed' AND s.tenant_id <> '*'
+            AND (SELECT d.asked_for FROM dispatches d WHERE d.id = %(dispatch)s))
     ) AS suppressed
     FROM message_jobs j
     WHERE j.dispatch_id = %(dispatch)s AND j.state = 'scheduled' AND j.due_at <= %(now)s

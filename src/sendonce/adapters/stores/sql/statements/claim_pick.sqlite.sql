@@ -5,7 +5,8 @@ SELECT json_group_array(json_array(
 FROM (
     SELECT j.id, j.letter_id, j.thread, j.attempt, j.tries, j.recipient, j.fields, EXISTS (
         SELECT 1 FROM suppressions s WHERE s.key = j.suppression_key AND s.tenant_id IN (j.tenant_id, '*')
-          AND NOT (s.reason = 'unsubscribed' AND (SELECT d.asked_for FROM dispatches d WHERE d.id = ?3))
+          AND NOT (s.reason = 'unsubscribed' AND s.tenant_id <> '*'
+            AND (SELECT d.asked_for FROM dispatches d WHERE d.id = ?3))
     ) AS suppressed
     FROM message_jobs j
     WHERE j.dispatch_id = ?3 AND j.state = 'scheduled' AND j.due_at <= ?2

@@ -5,5 +5,5 @@ WHERE j.id = %s AND j.attempt = %s AND j.state = 'sending' AND j.accepted_attemp
   AND d.phase = 'running' AND NOT d.paused AND NOT d.cancelled
   AND NOT EXISTS (
     SELECT 1 FROM suppressions s WHERE s.key = j.suppression_key AND s.tenant_id IN (j.tenant_id, '*')
-      AND NOT (s.reason = 'unsubscribed' AND d.asked_for))
+      AND NOT (s.reason = 'unsubscribed' AND s.tenant_id <> '*' AND d.asked_for))
   AND (SELECT halted FROM ledger) IS NULL
