@@ -6,13 +6,14 @@ from datetime import timedelta
 
 import pytest
 
-from sendonce.domain.engine.dispatches import NewDispatch, NewJob
+from sendonce.domain.engine.dispatches import PLANNED_WITHIN, Dispatch, DispatchPhase, NewDispatch, NewJob
 from sendonce.domain.engine.jobs import JobState
 from sendonce.domain.engine.outcomes import Outcome
 from sendonce.domain.mailouts.mailouts import MailoutStatus, Phase
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.flows.engine.finish_dispatches import Finisher
-from tests.conformance.backdoor import audit, put_off, reports
+from sendonce.ports.store import Store
+from tests.conformance.backdoor import audit, pass_time, put_off, reports
 from tests.conformance.stage import ACCEPTED, DEFERRED, REFUSED, THROTTLED, Stage, address
 
 
@@ -186,6 +187,34 @@ def test_letters_that_a_wrong_clock_put_off_for_years_are_due_again(stage: Stage
     put_off(stage.store, lost.id, timedelta(days=3650))
     Finisher(stage.store, lambda: False, longest_retry=14_400).run()
     assert [job.id for job in stage.claim().claimed] == [lost.id]
+
+
+def test_a_dispatch_that_its_door_left_half_planned_runs(stage: Stage) -> None:
+    """The process that planned was killed. What it had planned leaves; what had nothing planned is over."""
+    store = stage.store
+    planned = store.dispatches.open(DEFAULT_TENANT, NewDispatch("confirmation", "planned"))
+    empty = store.dispatches.open(DEFAULT_TENANT, NewDispatch("confirmation", "empty"))
+    pass_time(store, PLANNED_WITHIN.total_seconds() - 60)
+    store.dispatches.plan(planned.id, [NewJob(address(0))])
+    pass_time(store, 120)
+    Finisher(store, lambda: False, longest_retry=14_400).run()
+    assert phases(store, planned, empty) == [DispatchPhase.PLANNING, DispatchPhase.OVER]
+    pass_time(store, PLANNED_WITHIN.total_seconds())
+    Finisher(store, lambda: False, longest_retry=14_400).run()
+    assert stage.claim_one().dispatch_id == planned.id
+    assert store.dispatches.abandoned() == []
+
+
+def test_a_mailout_that_is_being_planned_is_left_to_its_planner(stage: Stage) -> None:
+    mailout_id = stage.started(2)
+    stage.plan_once(mailout_id, 1)
+    pass_time(stage.store, PLANNED_WITHIN.total_seconds() + 60)
+    assert stage.store.dispatches.abandoned() == []
+
+
+def phases(store: Store, *dispatches: Dispatch) -> list[DispatchPhase]:
+    found = [store.dispatches.get(dispatch.id) for dispatch in dispatches]
+    return [dispatch.phase for dispatch in found if dispatch]
 
 
 def test_a_time_that_a_door_chose_stands_however_far_ahead(stage: Stage) -> None:

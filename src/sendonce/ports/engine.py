@@ -227,7 +227,7 @@ class Dispatches(Protocol):
     """Runs of message jobs that start, pause, cancel and end together."""
 
     def open(self, tenant_id: TenantId, new: NewDispatch) -> Dispatch:
-        """A new dispatch, started and being planned."""
+        """A new dispatch, started and being planned. ``abandoned`` tells of it if that takes too long."""
 
     def plan(self, dispatch_id: str, jobs: Sequence[NewJob]) -> int:
         """Add scheduled jobs to it, also while it runs, and reopen one that is over; how many are new.
@@ -238,6 +238,9 @@ class Dispatches(Protocol):
 
     def run(self, dispatch_id: str) -> bool:
         """All is planned: its jobs may be claimed. False when it is not being planned."""
+
+    def abandoned(self) -> Sequence[str]:
+        """Dispatches that a door began to plan and has not touched for ``PLANNED_WITHIN``."""
 
     def get(self, dispatch_id: str) -> Dispatch | None: ...
 

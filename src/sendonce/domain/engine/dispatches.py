@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from sendonce.domain.engine.addresses import Address
@@ -24,6 +24,13 @@ CANCELLED = "cancelled"
 
 LETTER_GONE = "letter_gone"
 """The code of a scheduled job that waits for its letter to be found again."""
+
+
+DOOR = "door"
+"""Who plans a dispatch that its door opened."""
+
+PLANNED_WITHIN = timedelta(minutes=5)
+"""How long a door may take from one planned group of jobs to the next: after that it is taken for dead."""
 
 
 class DispatchPhase(StrEnum):
@@ -48,7 +55,7 @@ class Dispatch:
     environment's own sender: a door with several senders opens a dispatch for each.
     ``reason`` says why it is paused or cancelled.
     ``weight`` is its share beside other dispatches. The recipients of what is ``asked_for`` want this very
-    letter: an unsubscription does not keep it from them.
+    letter: an unsubscription from this tenant does not keep it from them.
     """
 
     id: str

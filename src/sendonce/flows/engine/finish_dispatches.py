@@ -1,4 +1,7 @@
-"""Finish dispatches: skip what was cancelled, call back what a wrong clock put off, end what is done."""
+"""Finish dispatches: run what a door left half planned, skip what was cancelled, end what is done.
+
+What a wrong clock put off is called back.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +38,20 @@ class Finisher:
         thorough = time.monotonic() >= self._thorough_at
         if thorough:
             self._thorough_at = time.monotonic() + THOROUGH_EVERY
+            self._run_abandoned()
             for dispatch_id in self._store.dispatches.put_off_beyond(self._longest_wait):
                 self._call_back(dispatch_id)
         for dispatch in self._store.dispatches.to_finish(thorough=thorough):
             if dispatch.cancelled:
                 self._skip_cancelled(dispatch.id)
             self._complete(dispatch.id, dispatch.kind)
+
+    def _run_abandoned(self) -> None:
+        """The process that planned it was killed. What it had planned is meant to leave, and a door that
+        comes back may plan the rest."""
+        for dispatch_id in self._store.dispatches.abandoned():
+            if self._store.dispatches.run(dispatch_id):
+                log.warning("a dispatch left half planned runs", extra={"fields": {"dispatch": dispatch_id}})
 
     def _skip_cancelled(self, dispatch_id: str) -> None:
         while self._store.dispatches.cancel_chunk(dispatch_id, CHUNK):

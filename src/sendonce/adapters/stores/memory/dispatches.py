@@ -10,6 +10,8 @@ from sendonce.adapters.stores.memory.arrows import move
 from sendonce.adapters.stores.memory.state import DispatchRow, JobRow, State
 from sendonce.domain.engine.dispatches import (
     CANCELLED,
+    DOOR,
+    PLANNED_WITHIN,
     Dispatch,
     DispatchPhase,
     DispatchResult,
@@ -35,7 +37,8 @@ class MemoryDispatches:
         with self._state.transaction() as now:
             made = new_dispatch(self._state.new_id(now), tenant_id, new, now)
             dispatch = replace(made, phase=DispatchPhase.PLANNING, started_at=now)
-            self._state.dispatches[dispatch.id] = DispatchRow(dispatch)
+            until = now + PLANNED_WITHIN
+            self._state.dispatches[dispatch.id] = DispatchRow(dispatch, planner=DOOR, planner_until=until)
             return dispatch
 
     def plan(self, dispatch_id: str, jobs: Sequence[NewJob]) -> int:
@@ -51,6 +54,7 @@ class MemoryDispatches:
             new = {job.recipient.key: job for job in reversed(jobs) if job.recipient.key not in known}
             for job_id, job in zip(_ids(len(new), now), reversed(new.values()), strict=True):
                 self._state.jobs[job_id] = _job_row(job_id, entry.dispatch, job, now)
+            entry.planner_until = now + PLANNED_WITHIN
             if new:
                 entry.own_times |= any(job.due_at for job in jobs)
                 entry.reopen()
@@ -62,6 +66,17 @@ class MemoryDispatches:
             if entry is not None:
                 entry.dispatch = replace(entry.dispatch, phase=DispatchPhase.RUNNING)
             return entry is not None
+
+    def abandoned(self) -> Sequence[str]:
+        with self._state.transaction() as now:
+            return sorted(
+                key
+                for key, entry in self._state.dispatches.items()
+                if entry.dispatch.phase == DispatchPhase.PLANNING
+                and entry.planner == DOOR
+                and entry.planner_until
+                and entry.planner_until < now
+            )
 
     def get(self, dispatch_id: str) -> Dispatch | None:
         with self._state.transaction():

@@ -18,6 +18,8 @@ from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
 from sendonce.adapters.stores.sql.rows import in_state, insert_audit, insert_outbox, new_id
 from sendonce.domain.engine.dispatches import (
     CANCELLED,
+    DOOR,
+    PLANNED_WITHIN,
     Dispatch,
     DispatchPhase,
     DispatchResult,
@@ -36,6 +38,7 @@ D = dispatches.c
 J = message_jobs.c
 _FIELDS = tuple(f.name for f in fields(Dispatch) if f.name not in ("phase", "result"))
 # In the words of the indexes: SQLite does not see that "paused = 0" is "NOT paused".
+PLANNING = sa.text("dispatches.phase = 'planning' AND dispatches.phase <> 'over'")
 RUNNING = sa.text("dispatches.phase = 'running'")
 CLAIMABLE = sa.text("dispatches.phase = 'running' AND NOT dispatches.paused AND NOT dispatches.cancelled")
 AWAKE, ASLEEP = sa.text("dispatches.awake"), sa.text("NOT dispatches.awake")
@@ -51,7 +54,8 @@ class SqlDispatches:
     def open(self, tenant_id: TenantId, new: NewDispatch) -> Dispatch:
         with self._db.writing() as tx:
             now = self._db.now(tx)
-            started = {"phase": "planning", "started_at": now}
+            lease = {"planner": DOOR, "planner_until": now + PLANNED_WITHIN}
+            started = {"phase": "planning", "started_at": now, **lease}
             dispatch_id = insert_dispatch(tx, new_id(now), tenant_id, new, now, **started)
             return as_dispatch(tx.execute(sa.select(dispatches).where(D.id == dispatch_id)).one()._mapping)
 
@@ -66,6 +70,9 @@ class SqlDispatches:
                 raise RefusedByRule(f"Dispatch {dispatch_id} was cancelled, and that is final: plan another.")
             refuse_other_senders(dispatch_id, row.sender_id, jobs)
             added = insert_jobs(self._db, tx, row, self._planned(tx, jobs, now), now)
+            if row.phase == DispatchPhase.PLANNING:
+                own = dispatches.update().where(D.id == dispatch_id)
+                tx.execute(own.values(planner_until=now + PLANNED_WITHIN))
             if added:
                 first = min(job.due_at or now for job in jobs)
                 make_room(tx, row, first, now, own_times=any(job.due_at for job in jobs))
@@ -99,6 +106,12 @@ class SqlDispatches:
             now = self._db.now(tx)
             update = dispatches.update().where(D.id == dispatch_id, D.phase == "planning")
             return tx.execute(update.values(phase="running", updated_at=now)).rowcount == 1
+
+    def abandoned(self) -> Sequence[str]:
+        with self._db.reading() as tx:
+            late = sa.and_(D.planner == DOOR, D.planner_until < self._db.now(tx))
+            query = sa.select(D.id).where(PLANNING, late).order_by(D.id)
+            return list(tx.execute(query).scalars())
 
     def get(self, dispatch_id: str) -> Dispatch | None:
         with self._db.reading() as tx:

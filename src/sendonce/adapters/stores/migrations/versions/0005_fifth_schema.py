@@ -10,6 +10,11 @@ down_revision = "0004"
 def upgrade() -> None:
     _take_turns_at_each_sender()
     _tell_the_times_of_doors()
+    # Of the time before, nobody knows whether the door is still at it.
+    op.execute(
+        "UPDATE dispatches SET planner = 'door', planner_until = created_at "
+        "WHERE phase = 'planning' AND kind <> 'mailout'"
+    )
 
 
 def _take_turns_at_each_sender() -> None:
