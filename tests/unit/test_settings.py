@@ -405,3 +405,20 @@ def test_a_sender_may_have_a_name(variable: str, written: str, name: str) -> Non
 )
 def test_a_sender_that_is_none(written: str) -> None:
     assert "SES_FROM_EMAIL is" in problem(SES_FROM_EMAIL=written)
+
+
+def test_the_web_is_played_by_this_machine_only() -> None:
+    with pytest.raises(BadSetting, match="WEB_STAND_IN is 'http://elsewhere': it must be on this machine"):
+        load_settings({"WEB_STAND_IN": "http://elsewhere"}, None)
+
+
+@pytest.mark.parametrize(
+    "real",
+    [
+        {"SMTP_HOST": "smtp.gmail.com", "SMTP_FROM_EMAIL": "a@b.ru"},
+        {"SES_FROM_EMAIL": "a@b.ru", "AWS_REGION": "eu-central-1"},
+    ],
+)
+def test_companies_that_are_made_up_get_no_real_letters(real: dict[str, str]) -> None:
+    with pytest.raises(BadSetting, match="is not on this machine"):
+        load_settings({"WEB_STAND_IN": "http://127.0.0.1:4581", **real}, None)

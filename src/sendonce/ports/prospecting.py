@@ -19,6 +19,7 @@ from sendonce.domain.prospecting.companies import (
 from sendonce.domain.prospecting.contacts import Contacts
 from sendonce.domain.prospecting.duplicates import Judged, KnownPair, PairState
 from sendonce.domain.prospecting.quotas import Limit, WindowUse
+from sendonce.domain.prospecting.readings import PageReading, SiteReading
 from sendonce.domain.prospecting.search_answers import (
     Fetch,
     ProviderTerms,
@@ -53,6 +54,19 @@ class PageContacts(Protocol):
     """Reads the contacts of a page that was saved or fetched. Asks no network."""
 
     def read(self, data: bytes, url: str, charset: str | None = None) -> Contacts: ...
+
+
+class PageReadings(Protocol):
+    """Reads a page for a visit: its contacts, its facts, its links. Asks no network."""
+
+    def read(self, data: bytes, url: str, charset: str | None = None) -> PageReading: ...
+
+
+class Crawler(Protocol):
+    """Visits the sites of companies, politely, and only on the public internet."""
+
+    async def visit(self, url: str) -> SiteReading:
+        """Never raises for what a site does: the visit tells what was refused, and why."""
 
 
 class Companies(Protocol):

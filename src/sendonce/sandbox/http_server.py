@@ -21,6 +21,11 @@ import httptools
 MAX_BODY = 96 * 1024 * 1024  # a letter of 40 MB in base64 and JSON, with room to be told that it is too large
 
 
+# Of an answer without end.
+_BETWEEN_BODIES = 0.01
+_ENOUGH_TO_SEND = 1 << 20
+
+
 @dataclass(slots=True)
 class Request:
     method: str
@@ -42,6 +47,7 @@ class Ending(Enum):
     RESET = "no reply, a reset"
     CUT = "half of the reply's body, then a close"
     GARBAGE = "bytes that are not HTTP, then a close"
+    ENDLESS = "the reply's body again and again, until the client has enough"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +162,11 @@ class _Connection(asyncio.Protocol):
         try:
             while self._waiting:
                 request = self._waiting.popleft()
-                self._send(request, await self._server.answer(request))
+                reply = await self._server.answer(request)
+                if reply.ending is Ending.ENDLESS:
+                    await self._send_without_end(reply)
+                else:
+                    self._send(request, reply)
         except BaseException:
             self._transport.abort()
             raise
@@ -177,6 +187,14 @@ class _Connection(asyncio.Protocol):
             elif reply.ending is Ending.GARBAGE:
                 self._transport.write(b"\x15\x03\x01\x00\x02\x02\x16 not a word of HTTP \xff\xfe\r\n\r\n")
             self._transport.close()
+
+    async def _send_without_end(self, reply: Reply) -> None:
+        lines = (f"HTTP/1.1 {reply.status} OK", f"Content-Type: {reply.content_type}", "Connection: close")
+        self._transport.write(("\r\n".join(lines) + "\r\n\r\n").encode())
+        while not self._transport.is_closing():
+            if self._transport.get_write_buffer_size() < _ENOUGH_TO_SEND:
+                self._transport.write(reply.body)
+            await asyncio.sleep(_BETWEEN_BODIES)
 
     def _head(self, request: Request, reply: Reply) -> bytes:
         lines = [

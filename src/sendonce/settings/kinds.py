@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import unquote, urlsplit
 
+from sendonce.domain.engine.hosts import is_loopback
+
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
@@ -148,6 +150,12 @@ def _url(value: str) -> str:
     return value.rstrip("/")
 
 
+def _loopback_url(value: str) -> str:
+    if not is_loopback(urlsplit(_url(value)).hostname or ""):
+        raise Unfit("it must be on this machine: the whole web would be asked of it")
+    return _url(value)
+
+
 def _database_url(value: str) -> str:
     scheme, _, rest = _line(value).partition("://")
     if scheme in ("sqlite", "sqlite+pysqlite"):
@@ -260,6 +268,7 @@ mailbox = Kind(_mailbox, "an e-mail address, or a name and an address as in The 
 host = Kind(_host, "a host name or an IP address")
 name_server = Kind(_name_server, "an IP address and a port")
 url = Kind(_url, "an http:// or https:// address with a host", mask_password)
+loopback_url = Kind(_loopback_url, "an http:// address on this machine, such as 127.0.0.1", mask_password)
 path = Kind(_path, "a path")
 database_url = Kind(
     _database_url,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sendonce.domain.engine.hosts import is_loopback
+from sendonce.domain.engine.hosts import is_loopback, is_loopback_url
 from sendonce.errors import BadSetting
 from sendonce.settings.kinds import Declaration, Unfit, display
 from sendonce.settings.table import DECLARED, SENDER_SECRET, Settings
@@ -139,7 +139,26 @@ def _contradictions(values: Mapping[str, Any], given: _Given) -> list[str]:
             "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY go together and one of them is not set."
             " Set both, or neither to use a profile or a role."
         )
-    return found
+    return found + _half_a_rehearsal(values)
+
+
+def _half_a_rehearsal(values: Mapping[str, Any]) -> list[str]:
+    """Companies of a stand-in are made up: no real letter may leave for them."""
+    if not values["WEB_STAND_IN"]:
+        return []
+    real = [
+        endpoint
+        for given, endpoint, is_here in (
+            ("SES_FROM_EMAIL", "AWS_ENDPOINT_URL_SESV2", is_loopback_url),
+            ("SMTP_HOST", "SMTP_HOST", is_loopback),
+        )
+        if values[given] and not is_here(values[endpoint])
+    ]
+    return [
+        f"WEB_STAND_IN plays the web, and {name} is not on this machine. Set it to the sandbox's, e.g., "
+        f"{name}={DECLARED[name].example or 'http://127.0.0.1:4580'}, or leave WEB_STAND_IN empty."
+        for name in real
+    ]
 
 
 def _work_out_defaults(values: dict[str, Any], given: _Given) -> None:

@@ -30,6 +30,18 @@ class ProspectingSettings:
         "Where results of deferred searches are; a stand-in prints its own address.")
     yandex_iam_url: str = setting("prospecting", kinds.url, "https://iam.api.cloud.yandex.net",
         "Where IAM tokens are made; a stand-in prints its own address.")
+    crawl_agent_url: str = setting("crawling", kinds.url, "",
+        "A page of yours that tells who visits sites and how to stop it. The crawler names it to every site.",
+        "https://example.com/our-crawler")
+    crawl_pages: int = setting("crawling", kinds.whole(1, 20), 5,
+        "How many pages of a company's site are read at the most.")
+    crawl_pause_seconds: float = setting("crawling", kinds.seconds(zero=True), 1.0,
+        "The least time between two requests to a site; its robots.txt may ask for more.")
+    crawl_visit_seconds: float = setting("crawling", kinds.seconds(zero=False), 60.0,
+        "The longest that a visit to a site may take.")
+    web_stand_in: str = setting("crawling", kinds.loopback_url, "",
+        "A server on this machine that plays all sites of the web; the sandbox prints its address. Nothing "
+        "else is visited then.", "http://127.0.0.1:4581")
     openai_api_key: str = secret("prospecting",
         "platform.openai.com/api-keys, or what your compatible service gives.")
     openai_base_url: str = setting("prospecting", kinds.url, "https://api.openai.com/v1",

@@ -28,6 +28,7 @@ GROUPS = {
     "SMTP": "SMTP",
     "Notion": "Notion",
     "prospecting": "Prospecting",
+    "crawling": "Visits to companies' sites",
     "campaigns": "Campaigns",
     "alerts": "Alerts",
     "logs": "Logs",

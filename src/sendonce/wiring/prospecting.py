@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from sendonce.settings import Settings
 
 if TYPE_CHECKING:
-    from sendonce.ports.prospecting import PageContacts, Sites
+    from sendonce.adapters.contacts.reader import ContactReader
+    from sendonce.adapters.web.guarded_network import StandIn
+    from sendonce.ports.prospecting import Crawler, Sites
 
 
 def site_reader() -> Sites:
@@ -14,9 +19,30 @@ def site_reader() -> Sites:
     return site_reader()
 
 
-def contact_reader() -> PageContacts:
+def contact_reader() -> ContactReader:
     from sendonce.adapters.contacts.reader import ContactReader
     from sendonce.adapters.web.public_suffixes import public_suffixes
     from sendonce.adapters.web.site_reader import site_reader
 
     return ContactReader(site_reader(), public_suffixes())
+
+
+def crawler(settings: Settings) -> Crawler:
+    from sendonce.adapters.contacts.page_reader import PageReader
+    from sendonce.adapters.web.crawler import VisitLimits, WebCrawler
+    from sendonce.adapters.web.guarded_network import GuardedNetwork
+
+    limits = VisitLimits(
+        pages=settings.crawl_pages,
+        seconds=settings.crawl_visit_seconds,
+        pause=settings.crawl_pause_seconds,
+    )
+    network = GuardedNetwork(stand_in=_stand_in(settings.web_stand_in))
+    return WebCrawler(site_reader(), PageReader(contact_reader()), network, limits, settings.crawl_agent_url)
+
+
+def _stand_in(url: str) -> StandIn | None:
+    from sendonce.adapters.web.guarded_network import StandIn
+
+    parts = urlsplit(url)
+    return StandIn(parts.hostname or "", parts.port or 80) if url else None

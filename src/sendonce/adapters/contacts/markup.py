@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -73,12 +75,18 @@ class Script:
     body: str
 
 
-@dataclass(frozen=True, slots=True)
+class Seen(NamedTuple):
+    """What a reader sees. ``words``: whether words may stand for signs in it."""
+
+    text: str
+    words: bool
+
+
+@dataclass(frozen=True)
 class Page:
     tree: LexborHTMLParser
     html: str
     scripts: list[Script]
-
     styles: str
     markup: bytes
 
@@ -89,20 +97,19 @@ class Page:
         """
         return self.tree.css(query)[:_MAX_NODES] if any(mark in self.markup for mark in marks) else []
 
-    def text(self) -> tuple[str, bool]:
-        """What a reader sees, and whether words may stand for signs in it.
-
-        Elements that stand apart are apart, by ``BETWEEN`` or a line's end; what is one word on the screen is
-        one here.
+    @cached_property
+    def seen(self) -> Seen:
+        """Elements that stand apart are apart, by ``BETWEEN`` or a line's end; what is one word on the
+        screen is one here.
         """
         text = _text_of(self.tree, BETWEEN)
         words = words_for_signs(text)
         if not _has_joints(text) and not any(_is_cut(text, at) for at in words):
-            return text, bool(words)
+            return Seen(text, bool(words))
         # Tags stand inside of what may be an address: which of them part words matters. This is rare.
         tree = LexborHTMLParser(_BLOCK.sub("\n<", self.html))
         _show_as_seen(Page(tree, self.html, [], self.styles, self.markup))
-        return _text_of(tree, ""), True
+        return Seen(_text_of(tree, ""), True)
 
 
 def _has_joints(text: str) -> bool:

@@ -97,7 +97,9 @@ class ContactReader:
 
     def read(self, data: bytes, url: str, charset: str | None = None) -> Contacts:
         """``url`` tells which addresses are the company's own, and the country of its phones."""
-        page = read_page(decode_page(data[: 2 * MAX_PAGE], charset))
+        return self.read_page(read_page(decode_page(data[: 2 * MAX_PAGE], charset)), url)
+
+    def read_page(self, page: Page, url: str) -> Contacts:
         return _Reading(page, self._sites.read(url).domain, self._suffixes).contacts()
 
 
@@ -161,7 +163,7 @@ class _Reading:
                 self._take_address(found.address, Source.MAILTO)
 
     def _read_text(self) -> None:
-        text, words = self._page.text()
+        text, words = self._page.seen
         for found in find_addresses(text, self._is_domain, words=words):
             around = _nearest(found.before, found.after)
             if self._is_foreign(found.address) and names_makers_of_the_site(around):

@@ -37,6 +37,40 @@ def json_ld(scripts: list[Script]) -> Iterator[tuple[str, str]]:
             yield from _fields(_parsed(script.body))
 
 
+def organisations(scripts: list[Script]) -> Iterator[tuple[str, str]]:
+    """Name and city of each thing on the page that has an address or a phone: that is the company."""
+    for script in scripts:
+        if _LD.search(script.attributes):
+            yield from filter(any, map(_name_and_city, _things(_parsed(script.body))))
+
+
+def _things(root: Any) -> Iterator[dict[str, Any]]:
+    stack = [root]
+    for _ in range(_MAX_VALUES):
+        if not stack:
+            return
+        value = stack.pop()
+        if isinstance(value, dict):
+            yield value
+            stack += reversed(value.values())
+        elif isinstance(value, list):
+            stack += reversed(value)
+
+
+def _name_and_city(thing: dict[str, Any]) -> tuple[str, str]:
+    address = thing.get("address")
+    if isinstance(address, list):
+        address = next(iter(address), None)
+    if address is None and not {"telephone", "email", "taxID"} & thing.keys():
+        return "", ""
+    city = address.get("addressLocality") if isinstance(address, dict) else ""
+    return _string(thing.get("name") or thing.get("legalName")), _string(city)
+
+
+def _string(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
 def _parsed(text: str) -> Any:
     try:
         return json.loads(_COMMENTED.sub("", text).strip(), strict=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from ipaddress import ip_address
+from urllib.parse import urljoin
 
 import can_ada
 
@@ -69,3 +70,32 @@ def _with_scheme(text: str) -> str:
 def _is_host(host: str) -> bool:
     """DNS has no empty labels and none over 63 octets; the URL standard leaves that open."""
     return 0 < len(host) <= _MAX_HOST and all(0 < len(label) <= 63 for label in host.split("."))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a page is fetched from: a URL in parts, each as the parser gives it and nobody reads again.
+
+    ``port`` is None for the usual one of the scheme.
+    """
+
+    url: str
+    scheme: str
+    host: str
+    port: int | None
+    target: str
+
+
+def find_place(link: str, base: str = "") -> Place | None:
+    """What a link on the page ``base`` leads to; None if it is no page of the web. http stays http."""
+    try:
+        parsed = can_ada.parse(urljoin(base, link.strip()) if base else link.strip())
+    except (ValueError, TypeError):
+        return None
+    host = parsed.hostname.removesuffix(".")
+    if parsed.protocol not in ("http:", "https:") or not _is_host(host) or len(parsed.href) > _MAX_URL:
+        return None
+    scheme, port = parsed.protocol[:-1], int(parsed.port) if parsed.port else None
+    authority = f"{host}:{port}" if port else host
+    target = parsed.pathname + parsed.search
+    return Place(f"{scheme}://{authority}{target}", scheme, host, port, target)

@@ -19,6 +19,7 @@ from sendonce.domain.people.mailboxes import ROLES
 # A page of many thousand is no page of contacts.
 _MAX_SIGNALS = 1000
 _BEFORE, _AFTER = 110, 270
+_MAX_LOCAL = 64
 
 _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]+")
 _SIGNS = ("@", "＠", "﹫")
@@ -207,8 +208,7 @@ def _join_spaced(found: re.Match[str]) -> str:
 
 def _address_around(text: str, at: int, is_domain: IsDomain) -> tuple[int, int, str] | None:
     """Where it begins and ends, and the address."""
-    window = text[max(0, at - 64) : at]
-    local = _LOCAL.search(window)
+    local = _LOCAL.search(text[max(0, at - _MAX_LOCAL - 20) : at])
     domain = _DOMAIN.match(text, at + 1)
     if local is None or domain is None:
         return None
@@ -217,7 +217,7 @@ def _address_around(text: str, at: int, is_domain: IsDomain) -> tuple[int, int, 
         return None
     name = _without_glue(local[0], text[max(0, at - 100) : at])
     first, last = at - len(name), at + 1 + len(host)
-    if not name or _is_something_else(text, first, last, name):
+    if not 0 < len(name) <= _MAX_LOCAL or _is_something_else(text, first, last, name):
         return None
     address = f"{name}@{host}"
     if _REMOVE_ME.search(address):
