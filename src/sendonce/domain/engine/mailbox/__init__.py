@@ -1,0 +1,1 @@
+"""What comes back into the sending mailbox, and what it means."""
