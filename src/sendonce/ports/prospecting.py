@@ -18,6 +18,7 @@ from sendonce.domain.prospecting.companies import (
 )
 from sendonce.domain.prospecting.contacts import Contacts
 from sendonce.domain.prospecting.duplicates import Judged, KnownPair, PairState
+from sendonce.domain.prospecting.letter_requests import ModelAnswer, ModelRequest
 from sendonce.domain.prospecting.quotas import Limit, WindowUse
 from sendonce.domain.prospecting.readings import PageReading, SiteReading
 from sendonce.domain.prospecting.search_answers import (
@@ -257,3 +258,13 @@ class ProspectingStore(PeopleStore, Protocol):
     searches: Searches
     search_operations: SearchOperations
     quotas: Quotas
+
+
+class LetterModel(Protocol):
+    """A language model that writes letters. It has no tools and sees no secrets."""
+
+    name: str
+
+    def answer(self, request: ModelRequest) -> ModelAnswer:
+        """What it says; the same request gets the same answer. Raises Unavailable without one, for whatever
+        reason."""

@@ -1,4 +1,5 @@
-"""The sandbox: a small honest world on loopback that stands in for Amazon SES and SNS and for Notion.
+"""The sandbox: a small honest world on loopback that stands in for Amazon SES and SNS, Notion and a
+language model.
 
 It takes letters as SES does, refuses what SES refuses, writes down each acceptance before it answers,
 and tells about the letters by signed SNS notifications. On request it misbehaves: it loses replies,
@@ -16,6 +17,7 @@ throttles, repeats and withholds events. Nothing ever leaves the machine.
     courier       carries the notifications to the subscriber
     webhook       one keep-alive connection to the subscriber
     notion        pages, tables and blocks as Notion keeps them
+    llm           a language model that sometimes misbehaves
     control       /sandbox/: look inside, inject faults
     world         puts it together and serves
 """

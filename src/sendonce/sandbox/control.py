@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 1000
 _PAGE = """\
-sendonce sandbox: a small world that stands in for Amazon SES and SNS, and for Notion.
+sendonce sandbox: a small world that stands in for Amazon SES and SNS, for Notion
+and for a language model.
 Nothing leaves this machine.
 
 SES v2 and SNS    {endpoint}
 Notion            {endpoint}   (GET /sandbox/notion tells what may be asked of it)
+language model    {endpoint}/v1   (POST /sandbox/llm {{"mood": "obey"}}; GET tells its moods)
 topic             {topic_arn}
 events go to      {events_url}
 directory         {directory}   (accepted.jsonl is the log of acceptances)

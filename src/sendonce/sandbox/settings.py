@@ -54,6 +54,8 @@ class SandboxSettings:
     notion_window: float = _option(60.0, "seconds of such a window")
     notion_file_seconds: float = _option(3600.0, "seconds that a link to a file in Notion lives")
     notion_tables: bool = _option(True, "begin with the tables «Письма» and «Ошибки» and a letter in Notion")
+    llm_key: str = _option("sk-sandbox", "the key of the language model")
+    llm_misbehaves: float = _option(0.0, "share of requests that the language model answers badly")
     faults: Mapping[str, Any] = field(
         default_factory=dict, metadata={"help": "JSON, as POST /sandbox/faults takes it"}
     )
@@ -63,7 +65,7 @@ class SandboxSettings:
             raise BadInput(f"signature_version is {self.signature_version!r}: SNS knows 1 and 2.")
         if self.max_rate <= 0:
             raise BadInput(f"max_rate is {self.max_rate!r}: give a number of recipients above 0.")
-        for name in ("bounce_share", "complaint_share", "delay_share", "reject_share"):
+        for name in ("bounce_share", "complaint_share", "delay_share", "reject_share", "llm_misbehaves"):
             if not 0 <= getattr(self, name) <= 1:
                 raise BadInput(f"{name} is {getattr(self, name)!r}: give a share from 0 to 1.")
         if self.events_url:
@@ -118,7 +120,7 @@ class SandboxAddresses:
     configuration_set: str
     topic_arn: str
     seed: int
-    notion: Mapping[str, str] = field(default_factory=dict, repr=False)
+    others: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def control(self) -> str:
@@ -133,7 +135,7 @@ class SandboxAddresses:
         return self.directory / "sns-signing.pem"
 
     def environment(self) -> dict[str, str]:
-        """The variables that point a product at this sandbox instead of AWS and Notion."""
+        """The variables that point a product at this sandbox instead of the world outside."""
         return {
             "AWS_ENDPOINT_URL_SESV2": self.endpoint,
             "AWS_ENDPOINT_URL_SNS": self.endpoint,
@@ -144,7 +146,7 @@ class SandboxAddresses:
             "SES_CONFIGURATION_SET": self.configuration_set,
             "SNS_ALLOWED_TOPIC_ARNS": self.topic_arn,
             "SNS_SIGNING_CERT_FILE": str(self.certificate_file),
-            **self.notion,
+            **self.others,
         }
 
     def summary(self) -> dict[str, Any]:

@@ -14,6 +14,9 @@ from sendonce.sandbox.control import Control
 from sendonce.sandbox.courier import Courier
 from sendonce.sandbox.faults import Dice, FaultPlan
 from sendonce.sandbox.http_server import HttpServer, Reply, Request, json_reply
+from sendonce.sandbox.llm import CONTROL as LLM_CONTROL
+from sendonce.sandbox.llm import PREFIX as LLM
+from sendonce.sandbox.llm import LanguageModel
 from sendonce.sandbox.notion.control import PREFIX as NOTION_CONTROL
 from sendonce.sandbox.notion.control import NotionControl
 from sendonce.sandbox.notion.files import PREFIX as NOTION_FILES
@@ -68,6 +71,7 @@ class World:
         topic = Topic(settings, self.signing_key)
         self.courier = Courier(settings, topic, self.subscription, self.dice, self.progress, self.now)
         self.notion = Notion(_notion_settings(settings, state.seed))
+        self.llm = LanguageModel(settings.llm_key, settings.llm_misbehaves, state.seed)
         self._control = Control(self)
         self._notion_control = NotionControl(self.notion)
         self._server = HttpServer(self._answer, self.now)
@@ -92,7 +96,7 @@ class World:
             configuration_set=next(iter(self.settings.configuration_sets), ""),
             topic_arn=self.settings.topic_arn,
             seed=self.dice.seed,
-            notion=self.notion.environment(endpoint),
+            others={**self.notion.environment(endpoint), **self.llm.environment(endpoint)},
         )
         self.courier.start()
         if url := self.settings.events_url or self.subscription.url:
@@ -121,12 +125,16 @@ class World:
     async def _answer(self, request: Request) -> Reply:
         if request.path.startswith("/v2/email/"):
             return await self.ses.answer(request)
+        if request.path.startswith(LLM):
+            return await self.llm.answer(request)
         if request.path.startswith("/v1/"):
             return await self.notion.answer(request)
         if request.path.startswith(NOTION_FILES):
             return self.notion.files.answer(request)
         if request.path.startswith(NOTION_CONTROL):
             return await self._notion_control.answer(request)
+        if request.path.startswith(LLM_CONTROL):
+            return await self.llm.control(request)
         if request.path.startswith("/sandbox"):
             return await self._control.answer(request)
         if request.path == "/" and request.method == "POST":

@@ -239,6 +239,17 @@ def seconds(*, zero: bool) -> Kind[float]:
     return Kind(parse, "a number of seconds, 0 or more" if zero else "a number of seconds above 0")
 
 
+def number(at_least: float, at_most: float = math.inf) -> Kind[float]:
+    def parse(value: str) -> float:
+        found = float(value)
+        if not math.isfinite(found) or not at_least <= found <= at_most:
+            raise ValueError
+        return found
+
+    limits = f"from {at_least:g} to {at_most:g}" if math.isfinite(at_most) else f"of at least {at_least:g}"
+    return Kind(parse, f"a number {limits}")
+
+
 def choice(*names: str, **aliases: str) -> Kind[str]:
     """One of ``names`` in any case; ``aliases`` are other words for them."""
 

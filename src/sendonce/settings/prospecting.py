@@ -42,13 +42,4 @@ class ProspectingSettings:
     web_stand_in: str = setting("crawling", kinds.loopback_url, "",
         "A server on this machine that plays all sites of the web; the sandbox prints its address. Nothing "
         "else is visited then.", "http://127.0.0.1:4581")
-    openai_api_key: str = secret("prospecting",
-        "platform.openai.com/api-keys, or what your compatible service gives.")
-    openai_base_url: str = setting("prospecting", kinds.url, "https://api.openai.com/v1",
-        "Where the language model is; any service with the same API. From its documentation.")
-    openai_model: str = setting("prospecting", kinds.text, "",
-        "The model that writes letters; empty: letters come from templates. From the service's list of "
-        "models.", "gpt-4.1-mini")
-    letters_auto_approve: bool = setting("prospecting", kinds.flag, False,
-        "Whether letters that pass all checks go without a person's review.")
     # fmt: on

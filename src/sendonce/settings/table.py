@@ -11,6 +11,7 @@ from sendonce.settings.campaigns import CampaignSettings
 from sendonce.settings.engine import EngineSettings
 from sendonce.settings.house import HouseSettings
 from sendonce.settings.kinds import Declaration, SettingView, passwords_in
+from sendonce.settings.letters import LetterSettings
 from sendonce.settings.mailouts import MailoutSettings
 from sendonce.settings.prospecting import ProspectingSettings
 
@@ -29,6 +30,7 @@ GROUPS = {
     "Notion": "Notion",
     "prospecting": "Prospecting",
     "crawling": "Visits to companies' sites",
+    "letters": "Written letters",
     "campaigns": "Campaigns",
     "alerts": "Alerts",
     "logs": "Logs",
@@ -40,7 +42,9 @@ BEING_BUILT = ("prospecting", "campaigns", "alerts")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Settings(CampaignSettings, ProspectingSettings, MailoutSettings, EngineSettings, HouseSettings):
+class Settings(
+    CampaignSettings, LetterSettings, ProspectingSettings, MailoutSettings, EngineSettings, HouseSettings
+):
     """All settings in force. Made by ``load_settings``, which also works out the defaults that depend."""
 
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)

@@ -23,7 +23,7 @@ from sendonce.entrypoints.cli.engine import (
 from sendonce.entrypoints.cli.mailouts import letters, mailouts, notion, reports
 from sendonce.entrypoints.cli.output import say_error
 from sendonce.entrypoints.cli.people import people, subscribers, suppressions
-from sendonce.entrypoints.cli.prospecting import companies, contacts
+from sendonce.entrypoints.cli.prospecting import companies, contacts, written_letters
 from sendonce.errors import SendonceError
 
 _NO_EDGE = 1000
@@ -62,6 +62,7 @@ for group in (
     notion.group,
     companies.group,
     contacts.group,
+    written_letters.group,
 ):
     app.add_typer(group, cls=WholeHelp)
 for command in (

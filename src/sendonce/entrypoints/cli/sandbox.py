@@ -30,7 +30,7 @@ def sandbox(
     ] = None,
     json: JsonFlag = False,
 ) -> None:
-    """Run a stand-in for Amazon SES and SNS and for Notion on loopback, to rehearse with.
+    """Run a stand-in for Amazon SES and SNS, Notion and a language model on loopback, to rehearse with.
 
     It prints the settings that point sendonce to it. Ctrl-C or SIGTERM stops it.
     """

@@ -1,0 +1,252 @@
+"""The checks of a letter before anybody reads it. A letter says what its brief says, or it is not used.
+
+A model may have obeyed the company's page, or invented what it did not know. So a letter is held to a closed
+set of words: those of the brief's trusted texts, and those of any polite letter. Numbers, links, addresses
+and phones have to stand in the brief as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from sendonce.domain.prospecting.briefs import Brief
+from sendonce.domain.prospecting.letter_vocabulary import DENIALS, is_common
+from sendonce.domain.prospecting.letter_words import (
+    are_related,
+    is_number,
+    plain,
+    runs,
+    sentences,
+    stem,
+    tokens,
+    words,
+)
+
+LONGEST_SUBJECT = 100
+FEWEST_WORDS, MOST_WORDS = 15, 250
+_SHARED_RUN = 4
+_MOST_FOUND = 5
+_MOST_FOREIGN = 0.2
+_SHORTEST_PHONE = 7
+
+_LETTERS = "A-Za-zА-Яа-яЁё"
+_ORDINARY = re.compile(rf"[{_LETTERS}0-9 \n.,:;!?()«»„“”\"'’–—…/-]")
+_LINK = re.compile(
+    r"(?:[a-z][a-z0-9+.-]*:)?//\S+|www\.\S+|[^\W_][\w-]*(?:\.[\w-]+)*\.[^\W\d_]{2,}(?:[/:?#]\S*)?", re.I
+)
+_ADDRESS = re.compile(r"\S+@\S+|\S+\s*(?:\(at\)|\[at\]|\(собака\))\s*\S+", re.I)
+_PHONE = re.compile(r"\+?\d[\d\s().–-]{5,}\d")
+_PLACEHOLDER = re.compile(
+    r"\{[^}]*\}?|\[[^\]]*\]?|<[^>]*>?|%[A-Za-z_]+%|_{2,}|\b(?:TODO|TBD|XXX+|ИМЯ|НАЗВАНИЕ|NAME|COMPANY)\b"
+)
+_AS_A_REPLY = re.compile(r"\s*(?:re|fwd?|aw|отв|ответ|пересл)\s*:", re.I)
+_CURRENCIES = {"руб": "₽", "рубл": "₽", "р": "₽", "rub": "₽", "долл": "$", "доллар": "$", "usd": "$"}
+_CURRENCIES |= {
+    "dollar": "$",
+    "евро": "€",
+    "евр": "€",
+    "eur": "€",
+    "euro": "€",
+    "процент": "%",
+    "percent": "%",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A letter's own words. ``greeting`` and the like come from us: see ``letter_templates``."""
+
+    subject: str
+    body: str
+
+    @property
+    def whole(self) -> str:
+        return f"{self.subject}\n{self.body}"
+
+
+@dataclass(frozen=True, slots=True)
+class LetterCheck:
+    """``found`` is what is wrong, empty if nothing is."""
+
+    name: str
+    ok: bool
+    found: list[str]
+
+
+def check_draft(draft: Draft, brief: Brief) -> list[LetterCheck]:
+    """All checks, in the order in which a person would make them."""
+    findings = {name: list(dict.fromkeys(examine(draft, brief))) for name, examine in _CHECKS.items()}
+    return [LetterCheck(name, not found, found[:_MOST_FOUND]) for name, found in findings.items()]
+
+
+def passes(checks: list[LetterCheck]) -> bool:
+    return all(check.ok for check in checks)
+
+
+def _length(draft: Draft, brief: Brief) -> Iterator[str]:  # noqa: ARG001 (all checks are called alike)
+    count = len(words(draft.body))
+    if not draft.subject.strip() or len(draft.subject) > LONGEST_SUBJECT or "\n" in draft.subject:
+        yield f"a subject of {len(draft.subject)} characters: it must be a line of 1 to {LONGEST_SUBJECT}"
+    if not FEWEST_WORDS <= count <= MOST_WORDS:
+        yield f"{count} words: it must have {FEWEST_WORDS} to {MOST_WORDS}"
+    if _AS_A_REPLY.match(draft.subject):
+        yield "a subject that pretends to be a reply"
+
+
+def _language(draft: Draft, brief: Brief) -> Iterator[str]:
+    known = {plain(word) for text in brief.trusted() for word in words(text)}
+    own = "".join(word for word in words(draft.whole) if word not in known)
+    if not own:
+        return
+    cyrillic = sum("а" <= char <= "я" for char in own) / len(own)
+    foreign = 1 - cyrillic if brief.language == "ru" else cyrillic
+    if foreign > _MOST_FOREIGN:
+        yield f"{foreign:.0%} of its letters are of another language"
+
+
+def _characters(draft: Draft, brief: Brief) -> Iterator[str]:
+    known = set("".join(brief.trusted()))
+    for char in draft.whole:
+        if not _ORDINARY.fullmatch(char) and (char not in known or not char.isprintable()):
+            yield f"U+{ord(char):04X}"
+    for word in words(draft.whole):
+        if re.search("[a-z]", word) and re.search("[а-я]", word) and not _in_brief(word, brief):
+            yield "a word of two alphabets"
+
+
+def _placeholders(draft: Draft, brief: Brief) -> Iterator[str]:
+    for found in _PLACEHOLDER.finditer(draft.whole):
+        if not _in_brief(found[0], brief):
+            yield found[0]
+
+
+def _links(draft: Draft, brief: Brief) -> Iterator[str]:
+    known = {_bare(brief.offer.link), _bare(brief.company.domain)}
+    known |= {_bare(found) for text in brief.offer.texts() for found in _LINK.findall(text)}
+    for found in _LINK.findall(_ADDRESS.sub(" ", draft.whole)):
+        if _bare(found) not in known:
+            yield found
+
+
+def _addresses(draft: Draft, brief: Brief) -> Iterator[str]:
+    known = {_bare(found) for text in brief.offer.texts() for found in _ADDRESS.findall(text)}
+    for found in _ADDRESS.findall(draft.whole):
+        if _bare(found) not in known:
+            yield found
+
+
+def _phones(draft: Draft, brief: Brief) -> Iterator[str]:
+    known = {_digits(found) for text in brief.offer.texts() for found in _PHONE.findall(text)}
+    for found in _PHONE.findall(draft.whole):
+        if _digits(found) not in known and len(_digits(found)) >= _SHORTEST_PHONE:
+            yield found
+
+
+def _numbers(draft: Draft, brief: Brief) -> Iterator[str]:
+    """A number counts with what follows it: 30 % in the brief does not allow 30 years."""
+    known = {pair for text in brief.trusted() for pair in _measured(text)}
+    for pair in _measured(draft.whole):
+        if pair not in known and (pair[0], "") not in known:
+            yield " ".join(pair).strip()
+
+
+def _words(draft: Draft, brief: Brief) -> Iterator[str]:
+    """Every word stands in the brief, or in the vocabulary of any letter."""
+    known = {part for text in brief.trusted() for word in words(text) for part in (word, *word.split("-"))}
+    stems = set(map(stem, known))
+
+    def is_known(word: str) -> bool:
+        return (
+            is_common(word, brief.language)
+            or stem(word) in stems
+            or any(are_related(word, other) for other in known)
+        )
+
+    for word in words(_LINK.sub(" ", _ADDRESS.sub(" ", draft.whole))):
+        if (
+            word not in DENIALS
+            and stem(word) not in _CURRENCIES
+            and not is_known(word)
+            and not all(map(is_known, word.split("-")))
+        ):
+            yield word
+
+
+def _denials(draft: Draft, brief: Brief) -> Iterator[str]:
+    known = set().union(*(_denied(text) for text in brief.trusted()))
+    for pair in sorted(_denied(draft.whole) - known):
+        yield " ".join(pair)
+
+
+def _of_the_page(draft: Draft, brief: Brief) -> Iterator[str]:
+    """Sentences and runs of words that the letter shares with a page, and not with what is trusted."""
+    pages = [tokens(page.text) for page in brief.pages]
+    on_pages = set().union(*(runs(page, _SHARED_RUN) for page in pages))
+    said_on_pages = {tuple(sentence) for page in brief.pages for sentence in sentences(page.text)}
+    trusted = [tokens(text) for text in brief.trusted()]
+    ours = set().union(*(runs(text, _SHARED_RUN) for text in trusted))
+    for sentence in sentences(draft.whole):
+        whole = tuple(sentence)
+        shared = runs(sentence, _SHARED_RUN) & on_pages - ours
+        told = (
+            len(whole) > 1 and whole in said_on_pages and not any(_stands_in(whole, text) for text in trusted)
+        )
+        if shared or told:
+            yield " ".join(min(shared) if shared else whole)
+
+
+def _offer(draft: Draft, brief: Brief) -> Iterator[str]:
+    """A letter that does not name what is offered is about something else."""
+    named = {stem(word) for word in words(brief.offer.name)}
+    own = {it for it in named if not is_common(it, brief.language)} or named
+    if own.isdisjoint(stem(word) for word in words(draft.whole)):
+        yield f"no word of “{brief.offer.name}”"
+
+
+_Examine = Callable[[Draft, Brief], Iterator[str]]
+_CHECKS: dict[str, _Examine] = {
+    "length": _length,
+    "language": _language,
+    "characters": _characters,
+    "placeholders": _placeholders,
+    "links": _links,
+    "addresses": _addresses,
+    "phones": _phones,
+    "numbers": _numbers,
+    "facts": _words,
+    "denials": _denials,
+    "page": _of_the_page,
+    "offer": _offer,
+}
+
+
+def _measured(text: str) -> Iterator[tuple[str, str]]:
+    for sentence in sentences(_LINK.sub(" ", _ADDRESS.sub(" ", text))):
+        for token, unit in pairwise([*sentence, ""]):
+            if is_number(token):
+                yield token, _CURRENCIES.get(stem(unit), stem(unit)) if unit else ""
+
+
+def _denied(text: str) -> set[tuple[str, str]]:
+    """Each denial with the word that it denies."""
+    found = words(text)
+    return {(word, stem(after)) for word, after in pairwise([*found, ""]) if word in DENIALS}
+
+
+def _in_brief(text: str, brief: Brief) -> bool:
+    return any(plain(text) in plain(known) for known in brief.trusted())
+
+
+def _stands_in(part: tuple[str, ...], whole: list[str]) -> bool:
+    return part in runs(whole, len(part))
+
+
+def _bare(link: str) -> str:
+    return re.sub(r"^\w+://(?:www\.)?|^www\.", "", link.casefold()).rstrip("/.,;:!?)»\"'")
+
+
+def _digits(text: str) -> str:
+    return re.sub(r"\D", "", text)

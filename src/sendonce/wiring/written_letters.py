@@ -1,0 +1,29 @@
+"""The working parts of written letters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sendonce.ports.prospecting import LetterModel
+    from sendonce.settings import Settings
+
+
+def letter_model(settings: Settings) -> LetterModel | None:
+    """The language model in force; None where letters come from templates."""
+    if not settings.has_model:
+        return None
+    from sendonce.adapters.llm.chat import ChatModel, ChatSettings
+    from sendonce.adapters.llm.kept_answers import KeptAnswers
+
+    chat = ChatSettings(
+        base_url=settings.openai_base_url,
+        api_key=settings.openai_api_key,
+        model=settings.openai_model,
+        temperature=settings.openai_temperature,
+        seed=settings.openai_seed,
+        timeout=settings.openai_timeout_seconds,
+        input_price=settings.openai_input_price,
+        output_price=settings.openai_output_price,
+    )
+    return ChatModel(chat, KeptAnswers(settings.state_dir / "model-answers"))
