@@ -14,13 +14,16 @@ import pytest
 from sendonce.adapters.stores.memory import MemoryStore
 from sendonce.domain.engine.checks import Check, stop
 from sendonce.domain.engine.letters import Letter, MessageSettings
+from sendonce.domain.engine.sender_identities import NewSender
+from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.domain.mailouts.mailouts import FetchedLetter, Mailout, MailoutStatus
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
-from sendonce.flows.engine.check_sender import Recipients
+from sendonce.errors import SenderRefused
+from sendonce.flows.engine.check_sender import ProviderCheck, Recipients, refuse_if_refused
 from sendonce.flows.mailouts.prepare_mailouts import Preparer
 from sendonce.flows.mailouts.start_mailout import StartOrder, page_mailout, start_mailout
 from sendonce.settings import load_settings
-from sendonce.wiring.sender_check import ProviderCheck
+from sendonce.wiring.sender_check import make_sender_check
 from tests.adapters.doctor_stage import (
     ACCOUNT,
     DESTINATIONS,
@@ -61,7 +64,7 @@ NO_TROUBLES: dict[str, dict[str, Any]] = {
 def ses(changes: dict[str, Any], within: float = 5.0) -> Iterator[tuple[ProviderCheck, FakeSes]]:
     with FakeSes({**WELL_SES, **changes}) as fake:
         settings = load_settings({**WELL, **SES, "AWS_ENDPOINT_URL_SESV2": fake.url}, dotenv=None)
-        yield ProviderCheck(settings, within), fake
+        yield make_sender_check(settings, MemoryStore(), within), fake
 
 
 def nobody() -> Sequence[str]:
@@ -73,7 +76,7 @@ def test_what_would_meet_every_letter_is_a_refusal(trouble: str) -> None:
     """Each is told with what to do."""
     changes, words = TROUBLES[trouble]
     with ses(changes) as (check, _):
-        (refusal,) = check.refusals(nobody)
+        (refusal,) = check.refusals(OWN_SENDER, nobody)
     assert words in refusal.what
     assert refusal.fix
 
@@ -82,7 +85,7 @@ def test_what_would_meet_every_letter_is_a_refusal(trouble: str) -> None:
 def test_what_is_not_certain_refuses_nobody(trouble: str) -> None:
     """What SES does not tell, a used-up quota and missing events do not keep a mailout from starting."""
     with ses(NO_TROUBLES[trouble]) as (check, _):
-        assert check.refusals(nobody) == []
+        assert check.refusals(OWN_SENDER, nobody) == []
 
 
 def test_a_provider_that_does_not_answer_in_time_refuses_nobody() -> None:
@@ -91,21 +94,21 @@ def test_a_provider_that_does_not_answer_in_time_refuses_nobody() -> None:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         settings = load_settings({**WELL, **SES, "AWS_ENDPOINT_URL_SESV2": url}, dotenv=None)
         began = time.monotonic()
-        assert ProviderCheck(settings, 0.3).refusals(nobody) == []
+        assert make_sender_check(settings, MemoryStore(), 0.3).refusals(OWN_SENDER, nobody) == []
     assert time.monotonic() - began < 3
 
 
 def test_what_is_well_is_not_asked_again_at_once() -> None:
     """A second start costs nothing; trouble is asked for again each time, for somebody is mending it."""
     with ses({}) as (check, fake):
-        assert check.refusals(nobody) == []
+        assert check.refusals(OWN_SENDER, nobody) == []
         asked = len(fake.asked)
-        assert check.refusals(nobody) == []
+        assert check.refusals(OWN_SENDER, nobody) == []
         assert len(fake.asked) == asked
     changes: dict[str, Any] = {ACCOUNT: [SANDBOXED, HEALTHY_ACCOUNT]}
     with ses(changes) as (check, _):
-        assert len(check.refusals(nobody)) == 1
-        assert check.refusals(nobody) == []
+        assert len(check.refusals(OWN_SENDER, nobody)) == 1
+        assert check.refusals(OWN_SENDER, nobody) == []
 
 
 VERIFIED = [
@@ -130,7 +133,7 @@ def test_an_account_in_the_sandbox_may_write_to_verified_addresses(
 ) -> None:
     """To an address or a domain that is verified, and to Amazon's test mailbox; but not to a long list."""
     with ses({ACCOUNT: SANDBOXED, IDENTITIES: {"EmailIdentities": VERIFIED}}) as (check, _):
-        assert bool(check.refusals(lambda: recipients)) is refused
+        assert bool(check.refusals(OWN_SENDER, lambda: recipients)) is refused
 
 
 # -- SMTP ----------------------------------------------------------------------------------------------
@@ -145,13 +148,13 @@ def smtp_check(port: int, within: float = 5.0) -> ProviderCheck:
         "SMTP_PASSWORD": "secret-word",
         "SMTP_FROM_EMAIL": "news@example.com",
     }
-    return ProviderCheck(load_settings({**WELL, **smtp}, dotenv=None), within)
+    return make_sender_check(load_settings({**WELL, **smtp}, dotenv=None), MemoryStore(), within)
 
 
 def smtp_refusals(answers: dict[str, Sequence[SmtpAnswer]]) -> Sequence[Check]:
     async def main() -> Sequence[Check]:
         async with SmtpServer(answers, extensions=("AUTH PLAIN",)) as server:
-            return await asyncio.to_thread(smtp_check(server.port).refusals, nobody)
+            return await asyncio.to_thread(smtp_check(server.port).refusals, OWN_SENDER, nobody)
 
     return asyncio.run(main())
 
@@ -176,7 +179,57 @@ def test_an_smtp_server_that_is_down_refuses_nobody() -> None:
     """The mailout starts and waits: a server that is down may be up in a minute."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    assert smtp_check(port).refusals(nobody) == []
+    assert smtp_check(port).refusals(OWN_SENDER, nobody) == []
+
+
+# -- senders that were added --------------------------------------------------------------------------
+
+
+def check_added(secrets: dict[str, str], port: int = 1, *, removed: bool = False) -> Sequence[Check]:
+    """The refusals of an added sender on SMTP, in an environment that writes files only."""
+    store = MemoryStore()
+    made = NewSender(
+        "sales@example.com",
+        "smtp",
+        "127.0.0.1",
+        port=port,
+        security="plain",
+        username="sales",
+        secret_from="SENDER_SALES_PASSWORD",
+    )
+    sender = store.senders.add(DEFAULT_TENANT, made, "operator")
+    if removed:
+        store.senders.remove(sender.id, "operator")
+    settings = load_settings({**WELL, "TRANSPORT": "maildir", **secrets}, dotenv=None)
+    check = make_sender_check(settings, store, 5.0)
+    assert check.refusals(OWN_SENDER, nobody) == []
+    return check.refusals(sender.id, nobody)
+
+
+def test_an_added_sender_is_asked_at_its_own_provider() -> None:
+    """What to do is told of the sender itself: no variable of the environment is wrong."""
+
+    async def main() -> Sequence[Check]:
+        async with SmtpServer({"AUTH": [b"535 5.7.8 wrong"]}, extensions=("AUTH PLAIN",)) as server:
+            return await asyncio.to_thread(check_added, {"SENDER_SALES_PASSWORD": "secret-word"}, server.port)
+
+    (refusal,) = asyncio.run(main())
+    assert "535 5.7.8 wrong" in refusal.what
+    assert "sendonce sender add sales@example.com" in refusal.fix
+    assert "SMTP_" not in refusal.fix
+
+
+def test_a_secret_that_is_not_set_is_a_refusal() -> None:
+    """Nobody has to ask a provider for that, and nobody says that the provider refused."""
+    (refusal,) = check_added({})
+    assert refusal.what.startswith("SENDER_SALES_PASSWORD is not set")
+    with pytest.raises(SenderRefused, match="The sender cannot send from here, so nothing was started"):
+        refuse_if_refused(Answer(refusal), "sales", nobody)
+
+
+def test_a_sender_that_was_removed_is_a_refusal() -> None:
+    (refusal,) = check_added({"SENDER_SALES_PASSWORD": "secret-word"}, removed=True)
+    assert "The sender sales@example.com was removed" in refusal.what
 
 
 # -- every way to start ------------------------------------------------------------------------------
@@ -212,7 +265,7 @@ class Answer:
         self.found = found
         self.recipients: list[str] = []
 
-    def refusals(self, recipients: Recipients) -> Sequence[Check]:
+    def refusals(self, sender_id: str, recipients: Recipients) -> Sequence[Check]:
         self.recipients = list(recipients())
         return self.found
 

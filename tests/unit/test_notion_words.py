@@ -30,8 +30,9 @@ from sendonce.adapters.stores.memory import MemoryStore
 from sendonce.domain.engine.checks import Check
 from sendonce.domain.engine.dispatches import RESTORED
 from sendonce.domain.engine.letters import Letter, MessageSettings, language_of
+from sendonce.domain.engine.senders import BY_HAND, NOT_SET_UP, OWN_SENDER, SenderHold
 from sendonce.domain.mailouts.mailouts import FetchedLetter, MailoutStatus
-from sendonce.domain.mailouts.progress import Cause, Standstill
+from sendonce.domain.mailouts.progress import Cause, Standstill, of_hold
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import SendonceError
 from sendonce.flows.engine.check_sender import refuse_if_refused
@@ -47,7 +48,7 @@ class _Checked:
     def __init__(self, check: Check) -> None:
         self._check = check
 
-    def refusals(self, recipients: object) -> Sequence[Check]:
+    def refusals(self, sender_id: str, recipients: object) -> Sequence[Check]:
         return [self._check]
 
 
@@ -113,11 +114,29 @@ REFUSALS = {
 def test_why_the_provider_would_refuse_is_said_whole(name: str) -> None:
     """The doctor's own words inside the refusal, too."""
     check = REFUSALS[name]()
-    english = said(lambda: refuse_if_refused(_Checked(check), lambda: ()))
+    english = said(lambda: refuse_if_refused(_Checked(check), OWN_SENDER, lambda: ()))
     russian = translated(english, "ru")
     assert check.what in english
     assert check.what not in russian
     assert russian.startswith("Почтовый сервис отклонил бы")
+
+
+HELD = {
+    "535": "Почтовый сервис отказывает отправителю",
+    BY_HAND: "Отправитель остановлен вручную",
+    NOT_SET_UP: "Отправить от имени этого отправителя нельзя",
+}
+
+
+NOON = datetime(2026, 12, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("code", HELD)
+def test_who_holds_a_sender_is_said(code: str) -> None:
+    """Not every hold is the provider's."""
+    hold = SenderHold("smtp/host/a@example.org", code, "Wait.", NOON, NOON, 1)
+    assert standstill_words(of_hold(hold), "ru", RIGA).startswith(f"{HELD[code]}: Wait.")
+    assert ("The provider refuses" in standstill_words(of_hold(hold), "en", RIGA)) is (code == "535")
 
 
 @pytest.mark.parametrize("kind", [*_SKIPPED, "something new"])

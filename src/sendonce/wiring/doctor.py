@@ -278,10 +278,11 @@ def _smtp_probes(settings: Settings, *, leaves: bool) -> list[Probe]:
     return [smtp_probe(settings), *_domain_probes(settings, None, leaves=leaves)]
 
 
-def smtp_probe(settings: Settings) -> Probe:
+def smtp_probe(settings: Settings, fix: str | None = None) -> Probe:
+    """``fix`` is for a sender that was added: it has no variables that could be corrected."""
     from sendonce.adapters.doctor.smtp import SmtpProbe
 
-    return SmtpProbe(make_transport(settings), f"{settings.smtp_host}:{settings.smtp_port}")
+    return SmtpProbe(make_transport(settings), f"{settings.smtp_host}:{settings.smtp_port}", fix)
 
 
 def _domain_probes(settings: Settings, reader: SesReader | None, *, leaves: bool) -> list[Probe]:

@@ -80,12 +80,12 @@ def make_notion_chores(settings: Settings, store: Store) -> list[Chore]:
     from sendonce.adapters.notion.reports import NotionReports
     from sendonce.flows.mailouts.explain_progress import explain_progress
     from sendonce.flows.mailouts.prepare_mailouts import Preparer
-    from sendonce.wiring.sender_check import PATIENTLY, ProviderCheck
+    from sendonce.wiring.sender_check import PATIENTLY, make_sender_check
 
     client = notion_client(settings)
     letters, errors = notion_names(settings)
     source = notion_letters(settings, store, client)
-    check = ProviderCheck(settings, PATIENTLY)
+    check = make_sender_check(settings, store, PATIENTLY)
     preparer = Preparer(
         store, {"notion": source}, lambda: message_settings(settings, store), settings.test_emails, check
     )

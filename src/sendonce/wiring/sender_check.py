@@ -2,66 +2,79 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sendonce.adapters.doctor.machine import StoreDoor
-from sendonce.domain.engine.checks import Check, may_send
-from sendonce.errors import SendonceError, Unavailable
-from sendonce.flows.engine.check_sender import MOST_RECIPIENTS, Recipients
+from sendonce.domain.engine.checks import Check
+from sendonce.domain.engine.senders import OWN_SENDER
+from sendonce.errors import NotFound, Unavailable
+from sendonce.flows.engine.check_sender import Provider, ProviderCheck
 from sendonce.flows.engine.doctor import examine
 from sendonce.ports.store import Store
 from sendonce.settings import Settings
 from sendonce.wiring.doctor import ses_reader, ses_sender_probes, smtp_probe
+from sendonce.wiring.senders import settings_of
 
 AT_ONCE = 2.5
 """Seconds that an HTTP caller waits for it."""
 PATIENTLY = 8.0
 """Seconds that a person at a terminal or a worker waits for it."""
-WELL_FOR = 30.0
 
 
-class ProviderCheck:
-    """What is well is believed for a while. What is not is asked again each time: somebody is mending it."""
+def make_sender_check(settings: Settings, store: Store, within: float) -> ProviderCheck:
+    return ProviderCheck(lambda sender_id: _provider_of(settings, store, sender_id, within), within)
 
-    def __init__(self, settings: Settings, within: float) -> None:
-        self._settings = settings
-        self._within = within
-        self._well_until = float("-inf")
 
-    def refusals(self, recipients: Recipients) -> Sequence[Check]:
-        """Waits for the provider, up to its time. What cannot be found out by then is no refusal."""
-        if self._settings.transport == "maildir" or time.monotonic() < self._well_until:
-            return []
-        try:
-            return asyncio.run(self._ask(recipients))
-        except (TimeoutError, SendonceError):
-            return []
+def _provider_of(settings: Settings, store: Store, sender_id: str, within: float) -> Provider | None:
+    if sender_id == OWN_SENDER:
+        return _provider(settings, within)
+    added = store.senders.get(sender_id)
+    if added is None or added.removed_at is not None:
+        name = added.address if added else sender_id
+        raise NotFound(f"The sender {name} was removed: add it again, or choose another one.")
+    fix = f"Correct it: sendonce sender remove {added.address}, then sendonce sender add {added.address} …"
+    return _provider(settings_of(settings, added.made).settings, within, fix)
 
-    async def _ask(self, recipients: Recipients) -> list[Check]:
-        async with asyncio.timeout(self._within):
-            if self._settings.transport == "smtp":
-                found = await examine([smtp_probe(self._settings)], self._within)
-            else:
-                found = await self._ask_ses(recipients)
-        return [check for check in found if check.refuses_all]
 
-    async def _ask_ses(self, recipients: Recipients) -> list[Check]:
-        from sendonce.adapters.doctor.ses import SANDBOXED, SesAccountProbe, may_write_to
+def _provider(settings: Settings, within: float, fix: str | None = None) -> Provider | None:
+    if settings.transport == "ses":
+        return _Ses(settings, within)
+    if settings.transport == "smtp":
+        return _Smtp(settings, within, fix)
+    return None
 
-        reader = ses_reader(self._settings)
+
+@dataclass(frozen=True, slots=True)
+class _Ses:
+    settings: Settings
+    within: float
+
+    async def examine(self) -> Sequence[Check]:
+        from sendonce.adapters.doctor.ses import SesAccountProbe
+
+        reader = ses_reader(self.settings)
         # Without a store the quota is not compared with the list: counting takes time, and it stops nobody.
-        account = SesAccountProbe(reader, StoreDoor(_no_store), self._settings.rate_limit_per_sec)
-        found = await examine([account, *ses_sender_probes(self._settings, reader)], self._within)
-        refused = [check for check in found if check.refuses_all]
-        if may_send(found):
-            self._well_until = time.monotonic() + WELL_FOR
-        if any(check.name == SANDBOXED for check in refused):
-            few = recipients()
-            if len(few) <= MOST_RECIPIENTS and await may_write_to(reader, few):
-                return [check for check in refused if check.name != SANDBOXED]
-        return refused
+        account = SesAccountProbe(reader, StoreDoor(_no_store), self.settings.rate_limit_per_sec)
+        return await examine([account, *ses_sender_probes(self.settings, reader)], self.within)
+
+    async def may_write_to(self, recipients: Sequence[str]) -> bool:
+        from sendonce.adapters.doctor.ses import may_write_to
+
+        return await may_write_to(ses_reader(self.settings), recipients)
+
+
+@dataclass(frozen=True, slots=True)
+class _Smtp:
+    settings: Settings
+    within: float
+    fix: str | None
+
+    async def examine(self) -> Sequence[Check]:
+        return await examine([smtp_probe(self.settings, self.fix)], self.within)
+
+    async def may_write_to(self, recipients: Sequence[str]) -> bool:  # noqa: ARG002 (the port's shape)
+        return True
 
 
 def _no_store() -> Store:

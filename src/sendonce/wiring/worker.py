@@ -47,7 +47,7 @@ def make_worker(
     from sendonce.flows.mailouts.steward import Steward
     from sendonce.wiring.events import make_event_puller
     from sendonce.wiring.outlets import OutletMaker
-    from sendonce.wiring.sender_check import PATIENTLY, ProviderCheck
+    from sendonce.wiring.sender_check import PATIENTLY, make_sender_check
 
     arm_failpoint(settings)
     witness = witness_of(settings)
@@ -59,7 +59,7 @@ def make_worker(
     maker = OutletMaker(settings, store, state, clock, meter, own_name)
 
     def engage_steward(planner: str, pause: Callable[[], bool]) -> Steward:
-        check = ProviderCheck(settings, PATIENTLY)
+        check = make_sender_check(settings, store, PATIENTLY)
         starter = DueStarter(store, lambda: letters, check)
         return Steward(store, planner, pause, starter.run)
 
@@ -102,9 +102,9 @@ def make_housekeeper(settings: Settings, store: Store) -> Housekeeper:
     """What does the duties that need no transport."""
     from sendonce.flows.mailouts.keep_house import Housekeeper, HouseRules
     from sendonce.flows.mailouts.start_due import DueStarter
-    from sendonce.wiring.sender_check import PATIENTLY, ProviderCheck
+    from sendonce.wiring.sender_check import PATIENTLY, make_sender_check
 
-    check = ProviderCheck(settings, PATIENTLY)
+    check = make_sender_check(settings, store, PATIENTLY)
     rules = HouseRules(
         bury_every=settings.bury_interval_seconds,
         retry_after=settings.retry_base_seconds,

@@ -9,7 +9,7 @@ from sendonce.adapters.doctor.audience import active_subscribers
 from sendonce.adapters.doctor.machine import StoreDoor, clock_check
 from sendonce.adapters.doctor.ses_reader import Answer, SesReader
 from sendonce.adapters.doctor.waiting import in_own_thread
-from sendonce.domain.engine.checks import Check, count_of, listed, ok, stop, warning
+from sendonce.domain.engine.checks import SANDBOXED, Check, count_of, listed, ok, stop, warning
 from sendonce.errors import BadInput, Unavailable
 
 T = TypeVar("T")
@@ -17,8 +17,6 @@ T = TypeVar("T")
 _DENIED = frozenset({"AccessDenied", "AccessDeniedException", "NotAuthorized"})
 # Without these people who do not want our letters get them, and doubt is never settled.
 _NEEDED_EVENTS = ("SEND", "BOUNCE", "COMPLAINT")
-SANDBOXED = "ses.production"
-"""The check of whether the account may write to anybody."""
 # Amazon's own test mailbox takes letters from every account.
 _SIMULATOR = "simulator.amazonses.com"
 _USEFUL_EVENTS = ("DELIVERY", "REJECT", "DELIVERY_DELAY")

@@ -30,9 +30,11 @@ _FIXES = {
 class SmtpProbe:
     name = "smtp"
 
-    def __init__(self, transport: Transport, where: str) -> None:
+    def __init__(self, transport: Transport, where: str, fix: str | None = None) -> None:
+        """``fix`` is what to do about any trouble; without it, the variables to correct are named."""
         self._transport = transport
         self._where = where
+        self._fix = fix
 
     async def examine(self) -> Sequence[Check]:
         feed = _OneThatNeverLeaves()
@@ -41,9 +43,9 @@ class SmtpProbe:
                 await self._transport.carry(feed, 1)
         except TimeoutError:
             what = f"{self._where} did not finish its greeting and sign-in within {_WITHIN:g} seconds."
-            return [stop(self.name, what, _FIXES["connect"])]
+            return [stop(self.name, what, self._fix or _FIXES["connect"])]
         if isinstance(feed.outcome, Deferred):
-            fix = _FIXES.get(feed.outcome.code, "Ask your mail provider what its words mean.")
+            fix = self._fix or _FIXES.get(feed.outcome.code, "Ask your mail provider what its words mean.")
             what = f"{self._where} gives no session: {feed.outcome.reason}."
             return [stop(self.name, what, fix, refuses_all=_is_certain(feed.outcome))]
         return [ok(self.name, f"{self._where} opens a session and takes the sign-in.")]

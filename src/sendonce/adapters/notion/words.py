@@ -51,9 +51,6 @@ _CAUSES = {
     Cause.PAUSED: both("Приостановлено. $detail", "Paused. $detail"),
     Cause.SCHEDULED: both("Отправка назначена на $time.", "It will be sent at $time."),
     Cause.NO_WORKER: both("Ни один обработчик не работает.", "No worker is at work."),
-    Cause.HELD: both(
-        "Почтовый сервис отказывает отправителю: $detail", "The provider refuses the sender: $detail"
-    ),
     Cause.QUOTA: both(
         "Дневной лимит почтового сервиса исчерпан: $detail", "The daily quota is used up: $detail"
     ),
@@ -96,7 +93,7 @@ def pace_words(progress: Progress, language: str, zone: ZoneInfo) -> str:
 
 def _bare(it: Standstill, language: str) -> str:
     """The detail without what the cause says already."""
-    openings = ("The provider refuses the sender: ", "It is paused: ", "It is paused.")
+    openings = ("It is paused: ", "It is paused.")
     detail = next((it.detail.removeprefix(o) for o in openings if it.detail.startswith(o)), it.detail)
     return translated(detail, language)
 
@@ -218,6 +215,22 @@ SENTENCES: Sequence[tuple[str, str]] = (
     (
         "The time to send at has no hour: $day. Add one in Notion: Include time.",
         "В поле «Отправить в» нет часа: $day. Добавьте его в Notion: Include time.",
+    ),
+    ("The provider refuses the sender: $reason", "Почтовый сервис отказывает отправителю: $reason"),
+    ("The sender cannot send from here: $reason", "Отправить от имени этого отправителя нельзя: $reason"),
+    ("A person holds the sender: $reason", "Отправитель остановлен вручную: $reason"),
+    ("Its sender $name was removed, and its letters wait.", "Отправитель $name удалён, письма ждут."),
+    (
+        "The sender cannot send from here, so nothing was started. $reasons",
+        "Отправить от имени этого отправителя нельзя, поэтому ничего не начато. $reasons",
+    ),
+    (
+        "The sender $name was removed: add it again, or choose another one.",
+        "Отправитель $name удалён: добавьте его снова или выберите другого.",
+    ),
+    (
+        "$name is not set, and a sender's secret is to be found there. Set it.",
+        "Переменная $name не задана, а в ней должен быть пароль отправителя. Задайте её.",
     ),
     (
         "The provider would refuse every letter, so nothing was started. $reasons",

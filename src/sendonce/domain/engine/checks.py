@@ -13,6 +13,10 @@ class Verdict(StrEnum):
     STOP = "stop"
 
 
+SANDBOXED = "ses.production"
+"""The check of whether an SES account may write to anybody, and not to verified addresses only."""
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """``what`` was found, with the value; ``fix`` is what to do about it, empty where all is well.

@@ -30,6 +30,8 @@ RUN_THAT_HOLDS = 20
 """So many equal refusals in a row, and no letter accepted between them, are the sender's trouble."""
 BY_HAND = "by_hand"
 """The code of a hold that a person ordered."""
+NOT_SET_UP = "settings"
+"""The code of a hold because its secret is missing or its settings contradict each other."""
 UNTIL_RELEASED = datetime(9999, 1, 1, tzinfo=UTC)
 """The next try of a sender that only a person lets go."""
 

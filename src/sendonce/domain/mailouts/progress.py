@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from sendonce.domain.engine.jobs import Books, Job
-from sendonce.domain.engine.senders import BY_HAND, OWN_SENDER, SenderHold
+from sendonce.domain.engine.senders import BY_HAND, NOT_SET_UP, OWN_SENDER, SenderHold
 from sendonce.domain.engine.workers import Rest, WorkerRecord
 from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus, Phase
 
@@ -134,6 +134,9 @@ def of_hold(hold: SenderHold) -> Standstill:
         next_try = None if hold.until_released else hold.next_try_at
         return Standstill(Cause.HELD, f"A person holds the sender: {hold.reason}", fix, next_try)
     fix = f"Mend the cause. To go on at once then: sendonce sender release {hold.key}"
+    if hold.code == NOT_SET_UP:
+        detail = f"The sender cannot send from here: {hold.reason}"
+        return Standstill(Cause.HELD, detail, fix, hold.next_try_at)
     return Standstill(Cause.HELD, f"The provider refuses the sender: {hold.reason}", fix, hold.next_try_at)
 
 

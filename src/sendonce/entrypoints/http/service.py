@@ -16,7 +16,7 @@ from sendonce.flows.engine.listen import Listener
 from sendonce.ports.engine import ReadableMeter
 from sendonce.ports.store import Store
 from sendonce.settings import Settings
-from sendonce.wiring.sender_check import AT_ONCE, ProviderCheck
+from sendonce.wiring.sender_check import AT_ONCE, make_sender_check
 
 Tick = Callable[[float], Awaitable[dict[str, Any]]]
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class Service:
         self.tenant_id = tenant_id
         self.gate = Gate()
         self.listener = Listener(store.event_route, settings.sns_allowed_topic_arns)
-        self.sender_check = ProviderCheck(settings, AT_ONCE)
+        self.sender_check = make_sender_check(settings, store, AT_ONCE)
         writers = _SQLITE_WRITERS if settings.database_url.startswith("sqlite") else _THREADS
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="http")
         self._writers = ThreadPoolExecutor(writers, thread_name_prefix="http-writer")

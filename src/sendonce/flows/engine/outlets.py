@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sendonce.domain.engine.sender_identities import SenderIdentity
-from sendonce.domain.engine.senders import HoldOrder, SenderHold, hold_seconds
+from sendonce.domain.engine.senders import NOT_SET_UP, HoldOrder, SenderHold, hold_seconds
 from sendonce.errors import BadInput, LedgerRolledBack, RefusedByRule, Unavailable, WorkerBuried
 from sendonce.flows.engine.daemon_threads import to_daemon_thread
 from sendonce.flows.engine.outlet import Outlet
@@ -90,7 +90,7 @@ class Outlets:
         try:
             outlet = await to_daemon_thread(self._make, identity)  # it reads files and the store
         except BadInput as exc:
-            await to_daemon_thread(self._hold, identity, "settings", str(exc))
+            await to_daemon_thread(self._hold, identity, NOT_SET_UP, str(exc))
             return
         if self._stopped:
             return

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sendonce.domain.engine.letters import MessageSettings
-from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.domain.mailouts.mailouts import FetchedLetter, Mailout, MailoutStatus, Phase
 from sendonce.errors import BadInput, NotFound, RefusedByRule, Unavailable
 from sendonce.flows.engine.check_sender import (
@@ -119,8 +118,8 @@ class Preparer:
             )
 
     def _check_sender(self, mailout: Mailout, recipients: Recipients) -> None:
-        if not mailout.forced and mailout.sender_id == OWN_SENDER:
-            refuse_if_refused(self.sender_check, recipients)
+        if not mailout.forced:
+            refuse_if_refused(self.sender_check, mailout.sender_id, recipients)
 
     def _wait_for_its_time(self, mailout: Mailout, page: FetchedLetter, send_at: datetime) -> None:
         """The page is read again then: until that moment its author may still write, or move the time."""

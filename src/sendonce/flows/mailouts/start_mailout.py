@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from sendonce.domain.engine.letters import Letter, MessageSettings
-from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus, NewMailout, PageEvent
 from sendonce.errors import BadInput, LedgerRolledBack, NotFound, Overtaken, RefusedByRule, Unsendable
@@ -178,10 +177,9 @@ def _start_test(
 def _check_sender(
     mailout: Mailout, order: StartOrder, sender_check: SenderCheck, recipients: Recipients
 ) -> None:
-    """A page is read by a worker, and the worker checks the sender too: whoever asked is answered at once.
-    Only the environment's own sender is checked; another one is held when its provider refuses it."""
-    if mailout.letter_id is not None and not order.force and mailout.sender_id == OWN_SENDER:
-        refuse_if_refused(sender_check, recipients)
+    """A page is read by a worker, and the worker checks the sender too: whoever asked is answered at once."""
+    if mailout.letter_id is not None and not order.force:
+        refuse_if_refused(sender_check, mailout.sender_id, recipients)
 
 
 def _check(store: MailoutStore, settings: MessageSettings, mailout: Mailout) -> int:

@@ -116,9 +116,9 @@ def _start(settings: Settings, store: Store, order: StartOrder, *, ask: bool) ->
     """Start it, or schedule it; with ``ask`` after a person has seen to how many people it goes."""
     from sendonce.flows.mailouts.start_mailout import start_mailout
     from sendonce.wiring.messages import message_settings
-    from sendonce.wiring.sender_check import PATIENTLY, ProviderCheck
+    from sendonce.wiring.sender_check import PATIENTLY, make_sender_check
 
-    check = ProviderCheck(settings, PATIENTLY)
+    check = make_sender_check(settings, store, PATIENTLY)
 
     def run(order: StartOrder) -> StartReport:
         try:
