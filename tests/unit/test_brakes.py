@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import timedelta
 from statistics import median
 
 import pytest
@@ -16,8 +17,7 @@ from sendonce.domain.campaigns.brakes import (
     bounce_brake,
     complaint_brake,
     deferral_brake,
-    recovered,
-    slowed,
+    next_pace,
 )
 from sendonce.errors import BadInput
 
@@ -76,11 +76,12 @@ def test_few_healthy_senders_are_blocked_by_chance() -> None:
 def test_a_rise_of_deferrals_halves_the_rate_which_recovers_slowly() -> None:
     assert deferral_brake(20, 60, LIMITS).tripped
     assert not deferral_brake(6, 60, LIMITS).tripped
-    assert slowed(1.0) == 0.5
-    assert slowed(0.001) == 1 / 64
-    assert recovered(0.5, [False] * 20, 200) == pytest.approx(0.6)
-    assert recovered(0.5, [True] * 20, 200) == 0.5
-    assert recovered(0.95, [False] * 500, 200) == 1.0
+    hour = timedelta(hours=1)
+    assert next_pace(1.0, hour, slower=True) == 0.5
+    assert next_pace(0.5, timedelta(minutes=59), slower=True) == 0.5
+    assert next_pace(0.02, hour, slower=True) == 1 / 64
+    assert next_pace(0.5, hour, slower=False) == pytest.approx(0.6)
+    assert next_pace(0.95, hour, slower=False) == 1.0
 
 
 def test_a_reason_has_its_numbers() -> None:

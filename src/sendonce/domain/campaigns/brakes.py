@@ -11,7 +11,7 @@ asks how likely what it sees would be if all were well, and the tests simulate h
   blocks the sender if their share is above the limit. Of senders with 0.02 % of complaints fewer than one
   in fifty is blocked in 1,000 letters.
 - *deferral*: where more letters are put off than the limit allows, with the same care as for bounces, the
-  rate halves. It recovers by a tenth with each window's tenth that goes well.
+  rate halves. It recovers by a tenth an hour.
 
 A window counts letters that were accepted, the newest ones, and what became of those very letters: an old
 bounce does not weigh on new letters, and a late one counts where its letter stands.
@@ -19,8 +19,8 @@ bounce does not weigh on new letters, and a late one counts where its letter sta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from enum import StrEnum
 from math import exp, lgamma, log, log1p
 
@@ -126,14 +126,12 @@ def binomial_up_to(count: int, trials: int, share: float) -> float:
 
 _SLOWEST = 1 / 64
 _STEP_UP = 0.1
+PACE_HOLDS = timedelta(hours=1)
+"""How long a pace stays as it is: what it does shows only in later letters."""
 
 
-def slowed(factor: float) -> float:
-    """The rate's factor after a brake of deferrals, or after a first complaint."""
-    return max(_SLOWEST, factor / 2)
-
-
-def recovered(factor: float, outcomes: Sequence[bool], window: int) -> float:
-    """The factor after these letters (True for one put off): a step up with each tenth of a window."""
-    good = sum(not put_off for put_off in outcomes)
-    return min(1.0, factor + _STEP_UP * (good // max(1, window // 10)))
+def next_pace(pace: float, since: timedelta, *, slower: bool) -> float:
+    """The share of its rate that a sender keeps: it halves at once and recovers by a tenth an hour."""
+    if since < PACE_HOLDS:
+        return pace
+    return max(_SLOWEST, pace / 2) if slower else min(1.0, pace + _STEP_UP)
