@@ -7,6 +7,7 @@ from typing import Protocol
 
 from sendonce.domain.engine.addresses import Address
 from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.people.directions import Direction, NewDirection, Tenant
 from sendonce.domain.people.people_columns import PeopleColumns
 from sendonce.domain.people.privacy import Erasure, PersonFile
 from sendonce.domain.people.sign_ups import Confirmation, SignUp, SignUpWish
@@ -142,3 +143,31 @@ class PeopleStore(EngineStore, Protocol):
     suppressions: Suppressions
     people: People
     keys: Keys
+
+
+class Tenants(Protocol):
+    """Clients, each with data of its own."""
+
+    def add(self, tenant_id: TenantId, name: str, actor: str) -> bool:
+        """False for one that is there already."""
+
+    def get(self, tenant_id: TenantId) -> Tenant | None: ...
+
+    def all(self) -> Sequence[Tenant]: ...
+
+
+class Directions(Protocol):
+    def put(self, tenant_id: TenantId, new: NewDirection, actor: str) -> Direction:
+        """Add a direction, or say anew what is known of it; in the audit log, too."""
+
+    def get(self, tenant_id: TenantId, direction_id: str) -> Direction | None: ...
+
+    def all(self, tenant_id: TenantId | None = None) -> Sequence[Direction]:
+        """Those of every tenant for None: for whoever is at the machine itself."""
+
+
+class TenantStore(PeopleStore, Protocol):
+    """A database of many clients, as doors to strangers need it."""
+
+    tenants: Tenants
+    directions: Directions

@@ -22,7 +22,7 @@ from sendonce.entrypoints.cli.engine import (
 )
 from sendonce.entrypoints.cli.mailouts import letters, mailouts, notion, reports
 from sendonce.entrypoints.cli.output import say_error
-from sendonce.entrypoints.cli.people import people, subscribers, suppressions
+from sendonce.entrypoints.cli.people import clients, people, subscribers, suppressions
 from sendonce.entrypoints.cli.prospecting import companies, contacts, written_letters
 from sendonce.errors import SendonceError
 
@@ -57,6 +57,8 @@ for group in (
     mailbox.group,
     suppressions.group,
     senders.group,
+    clients.tenants,
+    clients.directions,
     workers.group,
     database.group,
     notion.group,

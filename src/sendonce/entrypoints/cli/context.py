@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from sendonce.domain.mailouts.mailouts import Mailout
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
+from sendonce.ports.people import TenantStore
 from sendonce.ports.store import Store
 from sendonce.settings import Settings, load_settings
 
@@ -33,6 +34,18 @@ def ready_settings(*, quiet: bool = False) -> Settings:
 @contextmanager
 def opened_store(settings: Settings, *, make: bool = False) -> Iterator[Store]:
     """The store. Only what puts the first thing into a database may ``make`` an SQLite file."""
+    from sendonce.wiring.stores import open_store
+
+    store = open_store(settings, make=make)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+@contextmanager
+def opened_clients(settings: Settings, *, make: bool = False) -> Iterator[TenantStore]:
+    """The store with what doors to strangers need, which only databases have."""
     from sendonce.wiring.stores import open_store
 
     store = open_store(settings, make=make)

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from sendonce.adapters.stores.schema import HEAD, ledger, tenants
 from sendonce.adapters.stores.sql.assets import SqlAssets
+from sendonce.adapters.stores.sql.clients import SqlDirections, SqlTenants
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.dispatches import SqlDispatches
 from sendonce.adapters.stores.sql.event_route import SqlEventRoute
@@ -55,7 +56,7 @@ from sendonce.ports.engine import (
     Workers,
 )
 from sendonce.ports.mailouts import Assets, Mailouts
-from sendonce.ports.people import Keys, People, SignUps, Subscribers, Suppressions
+from sendonce.ports.people import Directions, Keys, People, SignUps, Subscribers, Suppressions, Tenants
 from sendonce.ports.prospecting import Companies, Duplicates, Quotas, Searches, SearchOperations, Tasks
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ class SqlStore:
     suppressions: Suppressions
     people: People
     keys: Keys
+    tenants: Tenants
+    directions: Directions
     events: Events
     workers: Workers
     permits: Permits
@@ -107,6 +110,8 @@ class SqlStore:
         self.suppressions = SqlSuppressions(database)
         self.people = SqlPeople(database)
         self.keys = SqlKeys(database)
+        self.tenants = SqlTenants(database)
+        self.directions = SqlDirections(database)
         self.events = SqlEvents(database, soft_bounce_limit)
         self.workers = SqlWorkers(database)
         self.permits = SqlPermits(database)

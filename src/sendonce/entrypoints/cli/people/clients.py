@@ -1,0 +1,106 @@
+"""sendonce tenant …, sendonce direction …"""
+
+from __future__ import annotations
+
+import getpass
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sendonce.domain.people.directions import Basis, NewDirection, tenant_named
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
+from sendonce.entrypoints.cli.context import opened_clients, ready_settings, time_zone
+from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
+from sendonce.errors import BadInput
+
+tenants = typer.Typer(name="tenant", help="Clients, each with data of its own.", no_args_is_help=True)
+directions = typer.Typer(
+    name="direction", help="What a client writes to strangers about, and by what right.", no_args_is_help=True
+)
+
+TenantOption = Annotated[str, typer.Option("--tenant", help="The client; 'tenant list' shows them.")]
+
+
+@tenants.command("add")
+def add_tenant(
+    tenant: Annotated[str, typer.Argument(metavar="ID", help="Lower-case letters, digits and dashes.")],
+    name: Annotated[str, typer.Option(help="As people call it.")] = "",
+    json: JsonFlag = False,
+) -> None:
+    """Add a client."""
+    from sendonce.flows.people.add_client import add_tenant
+
+    tenant_named(tenant)
+    with opened_clients(ready_settings(), make=True) as store:
+        added = add_tenant(store, tenant, name, getpass.getuser())
+    if json:
+        print_json({"id": tenant, "added": added})
+    else:
+        say(f"Added {tenant}." if added else f"{tenant} was there already.")
+
+
+@tenants.command("list")
+def list_tenants(json: JsonFlag = False) -> None:
+    """Show the clients."""
+    settings = ready_settings()
+    with opened_clients(settings) as store:
+        found = [as_dict(tenant) for tenant in store.tenants.all()]
+    if json:
+        print_json(found)
+    else:
+        rows = [[each["id"], each["name"], each["created_at"]] for each in found]
+        print_table("Tenants", ["id", "name", "added"], rows, time_zone(settings))
+
+
+@directions.command("add")
+def add_direction(
+    direction: Annotated[str, typer.Argument(metavar="ID", help="Lower-case letters, digits and dashes.")],
+    jurisdiction: Annotated[str, typer.Option(help="Whose law holds for its recipients: RU, DE, US, …")],
+    basis: Annotated[Basis, typer.Option(help="By what right they are written to.")],
+    tenant: TenantOption = DEFAULT_TENANT,
+    note: Annotated[str | None, typer.Option(help="How consent was given, or what the interest is.")] = None,
+    language: Annotated[str, typer.Option(help="Of its letters: ru or en.")] = "ru",
+    name: Annotated[str, typer.Option(help="As people call it.")] = "",
+    offer: Annotated[Path | None, typer.Option(help="A TOML file: what its letters offer.")] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Add a direction, or say anew what is known of it."""
+    from sendonce.flows.people.add_client import put_direction
+
+    new = NewDirection(direction, jurisdiction.upper(), basis, note, language, name, _offer(offer))
+    new.check()
+    with opened_clients(ready_settings(), make=True) as store:
+        put = put_direction(store, tenant_named(tenant), new, getpass.getuser())
+    if json:
+        print_json(as_dict(put))
+    else:
+        say(f"{put.tenant_id} writes about {put.name}: {put.jurisdiction}, {put.basis}, in {put.language}.")
+
+
+@directions.command("list")
+def list_directions(
+    tenant: Annotated[str | None, typer.Option(help="Of one client only.")] = None, json: JsonFlag = False
+) -> None:
+    """Show the directions."""
+    settings = ready_settings()
+    with opened_clients(settings) as store:
+        found = [as_dict(each) for each in store.directions.all(tenant_named(tenant) if tenant else None)]
+    if json:
+        print_json(found)
+        return
+    columns = ["tenant_id", "id", "name", "jurisdiction", "basis", "language", "note"]
+    titles = ["tenant", "id", "name", "jurisdiction", "basis", "language", "note"]
+    print_table("Directions", titles, [[each[name] for name in columns] for each in found])
+
+
+def _offer(file: Path | None) -> dict[str, Any] | None:
+    if file is None:
+        return None
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
+    except OSError as exc:
+        raise BadInput(f"{file} cannot be read: {exc.strerror}.") from exc
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
+        raise BadInput(f"{file} is not TOML: {exc}.") from exc
