@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
 import sendonce
+from sendonce.ports.prospecting import ProspectingStore
 from sendonce.ports.store import Store
 
 PACKAGE = Path(sendonce.__file__).parent
@@ -47,7 +48,14 @@ READING: Mapping[str, frozenset[str]] = {
             *("being_prepared", "running", "twins", "with_prefix", "with_stale_report", "with_status"),
         }
     ),
+    "companies": frozenset({"all", "at", "count", "found_by", "get", "with_prefix"}),
+    "duplicates": frozenset({"alike", "count", "listed", "pairs", "pairs_of"}),
     "outbox": frozenset({"due"}),
+    "pipeline_journal": frozenset({"lines"}),
+    "quotas": frozenset({"spent", "windows"}),
+    "search_operations": frozenset({"next_due"}),
+    "searches": frozenset({"all", "tally", "with_prefix"}),
+    "tasks": frozenset({"count_open"}),
     "people": frozenset({"file_of"}),
     "permits": frozenset(),
     "sender_holds": frozenset({"all", "get"}),
@@ -60,12 +68,23 @@ READING: Mapping[str, frozenset[str]] = {
 
 def writing() -> dict[str, frozenset[str]]:
     """The verbs of each part of a store that change it."""
-    hints = {name: kind for base in reversed(Store.__mro__) for name, kind in get_type_hints(base).items()}
-    return {
-        part: frozenset(verb for verb in vars(port) if not verb.startswith("_"))
-        - READING.get(part, frozenset())
-        for part, port in hints.items()
-    }
+    return {part: verbs - READING.get(part, frozenset()) for part, verbs in parts().items()}
+
+
+def parts() -> dict[str, frozenset[str]]:
+    """The parts of a store, declared as attributes or as properties, with their verbs."""
+    ports: dict[str, Any] = {}
+    for base in [*reversed(Store.__mro__), *reversed(ProspectingStore.__mro__)]:
+        ports |= get_type_hints(base)
+        for name, member in vars(base).items():
+            if isinstance(member, property):
+                ports[name] = get_type_hints(member.fget)["return"]
+    return {part: frozenset(_verbs(port)) for part, port in ports.items()}
+
+
+def _verbs(port: Any) -> Iterator[str]:
+    for base in (each for kind in get_args(port) or (port,) for each in kind.__mro__ if each is not object):
+        yield from (name for name in {**vars(base), **get_type_hints(base)} if not name.startswith("_"))
 
 
 def writes_in(source: str) -> Iterator[tuple[int, str]]:
@@ -109,6 +128,5 @@ def test_a_verb_that_writes_is_seen_however_it_is_reached() -> None:
 
 def test_every_reading_verb_is_a_verb_of_its_port() -> None:
     """A list that names what is gone would let its successor pass."""
-    hints = {name: kind for base in reversed(Store.__mro__) for name, kind in get_type_hints(base).items()}
     for part, verbs in READING.items():
-        assert verbs <= {*vars(hints[part]), *get_type_hints(hints[part])}, part
+        assert verbs <= parts()[part], part

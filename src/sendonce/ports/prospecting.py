@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.prospecting.audits import Alike, Listed
 from sendonce.domain.prospecting.companies import (
     Company,
     CompanyStatus,
@@ -19,6 +20,7 @@ from sendonce.domain.prospecting.companies import (
 from sendonce.domain.prospecting.contacts import Contacts
 from sendonce.domain.prospecting.duplicates import Judged, KnownPair, PairState
 from sendonce.domain.prospecting.letter_requests import ModelAnswer, ModelRequest
+from sendonce.domain.prospecting.pipeline import JournalLine, StepName
 from sendonce.domain.prospecting.quotas import Limit, WindowUse
 from sendonce.domain.prospecting.readings import PageReading, SiteReading
 from sendonce.domain.prospecting.search_answers import (
@@ -124,6 +126,8 @@ class Duplicates(Protocol):
     ) -> Sequence[KnownPair]:
         """In the order of their ids. ``after`` is an id."""
 
+    def count(self, tenant_id: TenantId) -> Mapping[PairState, int]: ...
+
     def pairs_of(self, tenant_id: TenantId, company_id: str) -> Sequence[KnownPair]: ...
 
     def decide(self, tenant_id: TenantId, pair_id: str, *, one: bool, actor: str, now: datetime) -> bool:
@@ -131,6 +135,12 @@ class Duplicates(Protocol):
 
     def undo(self, tenant_id: TenantId, company_id: str, actor: str, now: datetime) -> int:
         """Take a company apart from all that it was merged with: from how many pairs."""
+
+    def listed(self, tenant_id: TenantId) -> Sequence[Listed]:
+        """The contact list: companies that may be written to, each with its first e-mail address."""
+
+    def alike(self, tenant_id: TenantId, company_ids: Sequence[str]) -> Mapping[str, Sequence[Alike]]:
+        """Others of the contact list that share a mark with these companies."""
 
 
 class Tasks(Protocol):
@@ -249,6 +259,17 @@ class Quotas(Protocol):
     def spent(self, budget: Budget) -> float: ...
 
 
+class PipelineJournal(Protocol):
+    """A line for every cycle of every step."""
+
+    def add(self, line: JournalLine) -> None: ...
+
+    def lines(
+        self, *, step: StepName | None = None, before: str = "", limit: int = 1000
+    ) -> Sequence[JournalLine]:
+        """The newest first. ``before`` is an id."""
+
+
 class ProspectingStore(PeopleStore, Protocol):
     """An open database, with all that prospecting keeps."""
 
@@ -258,6 +279,7 @@ class ProspectingStore(PeopleStore, Protocol):
     searches: Searches
     search_operations: SearchOperations
     quotas: Quotas
+    pipeline_journal: PipelineJournal
 
 
 class LetterModel(Protocol):

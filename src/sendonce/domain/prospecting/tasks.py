@@ -44,6 +44,14 @@ class Task:
     worker: str
 
 
+def visit_task(tenant_id: TenantId, company_id: str) -> NewTask:
+    return NewTask(tenant_id, TaskKind.VISIT, f"visit:{company_id}", {"company": company_id})
+
+
+def dedupe_task(tenant_id: TenantId, company_id: str) -> NewTask:
+    return NewTask(tenant_id, TaskKind.DEDUPE, f"dedupe:{company_id}", {"company": company_id})
+
+
 MOST_ATTEMPTS = 4
 
 

@@ -23,7 +23,7 @@ from sendonce.entrypoints.cli.engine import (
 from sendonce.entrypoints.cli.mailouts import letters, mailouts, notion, reports
 from sendonce.entrypoints.cli.output import say_error
 from sendonce.entrypoints.cli.people import clients, people, subscribers, suppressions
-from sendonce.entrypoints.cli.prospecting import companies, contacts, written_letters
+from sendonce.entrypoints.cli.prospecting import companies, contacts, duplicates, prospect, written_letters
 from sendonce.errors import SendonceError
 
 _NO_EDGE = 1000
@@ -65,6 +65,7 @@ for group in (
     companies.group,
     contacts.group,
     written_letters.group,
+    prospect.group,
 ):
     app.add_typer(group, cls=WholeHelp)
 for command in (
@@ -81,6 +82,8 @@ app.command()(people.erase)
 app.command()(people.show)
 for of_mailout in (letters.create, letters.update, letters.preview, letters.delete, reports.report):
     mailouts.group.command()(of_mailout)
+for of_companies in (duplicates.dedupe, duplicates.review, duplicates.undo, duplicates.audit):
+    companies.group.command()(of_companies)
 app.command()(service.settings)
 app.command()(service.version)
 

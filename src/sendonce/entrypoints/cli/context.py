@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from sendonce.domain.mailouts.mailouts import Mailout
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.ports.people import TenantStore
+from sendonce.ports.prospecting import ProspectingStore
 from sendonce.ports.store import Store
 from sendonce.settings import Settings, load_settings
 
@@ -36,11 +37,8 @@ def opened_store(settings: Settings, *, make: bool = False) -> Iterator[Store]:
     """The store. Only what puts the first thing into a database may ``make`` an SQLite file."""
     from sendonce.wiring.stores import open_store
 
-    store = open_store(settings, make=make)
-    try:
+    with closing(open_store(settings, make=make)) as store:
         yield store
-    finally:
-        store.close()
 
 
 @contextmanager
@@ -48,11 +46,17 @@ def opened_clients(settings: Settings, *, make: bool = False) -> Iterator[Tenant
     """The store with what doors to strangers need, which only databases have."""
     from sendonce.wiring.stores import open_store
 
-    store = open_store(settings, make=make)
-    try:
+    with closing(open_store(settings, make=make)) as store:
         yield store
-    finally:
-        store.close()
+
+
+@contextmanager
+def opened_prospects(settings: Settings, *, make: bool = False) -> Iterator[ProspectingStore]:
+    """The same, with all that prospecting keeps."""
+    from sendonce.wiring.stores import open_store
+
+    with closing(open_store(settings, make=make)) as store:
+        yield store
 
 
 def check_outputs(settings: Settings, *outputs: Path | None, source: Path | None = None) -> None:

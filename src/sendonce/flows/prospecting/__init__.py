@@ -1,0 +1,1 @@
+"""What prospecting does, step by step."""

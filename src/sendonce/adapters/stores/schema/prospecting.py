@@ -293,12 +293,11 @@ processing_jobs = Table(
     ),
 )
 
-# A line for every cycle of every step.
+# A line for every cycle of every step, whoever its rows belong to.
 pipeline_journal = Table(
     "pipeline_journal",
     metadata,
     own_id(),
-    tenant(),
     Column("step", Text, nullable=False),
     Column("worker", Text, nullable=False),
     Column("taken", Integer, nullable=False),
@@ -307,7 +306,6 @@ pipeline_journal = Table(
     Column("seconds", Float, nullable=False),
     Column("note", Text, nullable=False, server_default=""),
     moment("at", nullable=False),
-    Index("pipeline_journal_at", "tenant_id", "at"),
 )
 
 # What was used of a limit, and when: sliding windows that hold for all workers and over restarts. Of a

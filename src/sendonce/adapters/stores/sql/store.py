@@ -24,6 +24,7 @@ from sendonce.adapters.stores.sql.outbox import SqlOutbox
 from sendonce.adapters.stores.sql.people import SqlPeople
 from sendonce.adapters.stores.sql.prospecting.companies import SqlCompanies
 from sendonce.adapters.stores.sql.prospecting.duplicates import SqlDuplicates
+from sendonce.adapters.stores.sql.prospecting.journal import SqlPipelineJournal
 from sendonce.adapters.stores.sql.prospecting.quotas import SqlQuotas
 from sendonce.adapters.stores.sql.prospecting.search_operations import SqlSearchOperations
 from sendonce.adapters.stores.sql.prospecting.searches import SqlSearches
@@ -57,7 +58,15 @@ from sendonce.ports.engine import (
 )
 from sendonce.ports.mailouts import Assets, Mailouts
 from sendonce.ports.people import Directions, Keys, People, SignUps, Subscribers, Suppressions, Tenants
-from sendonce.ports.prospecting import Companies, Duplicates, Quotas, Searches, SearchOperations, Tasks
+from sendonce.ports.prospecting import (
+    Companies,
+    Duplicates,
+    PipelineJournal,
+    Quotas,
+    Searches,
+    SearchOperations,
+    Tasks,
+)
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -93,6 +102,7 @@ class SqlStore:
     searches: Searches
     search_operations: SearchOperations
     quotas: Quotas
+    pipeline_journal: PipelineJournal
 
     def __init__(self, database: Database, soft_bounce_limit: int = SOFT_BOUNCE_LIMIT) -> None:
         self.database = database
@@ -123,6 +133,7 @@ class SqlStore:
         self.searches = SqlSearches(database)
         self.search_operations = SqlSearchOperations(database)
         self.quotas = SqlQuotas(database)
+        self.pipeline_journal = SqlPipelineJournal(database)
 
     def fingerprint(self) -> str | None:
         return self.database.fingerprint()

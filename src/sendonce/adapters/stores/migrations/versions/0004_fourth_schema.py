@@ -307,7 +307,6 @@ def _create_letters_and_work() -> None:
     op.create_table(
         "pipeline_journal",
         sa.Column("id", Identifier, nullable=False),
-        sa.Column("tenant_id", sa.Text(), nullable=False),
         sa.Column("step", sa.Text(), nullable=False),
         sa.Column("worker", sa.Text(), nullable=False),
         sa.Column("taken", sa.Integer(), nullable=False),
@@ -316,10 +315,8 @@ def _create_letters_and_work() -> None:
         sa.Column("seconds", sa.Float(), nullable=False),
         sa.Column("note", sa.Text(), server_default="", nullable=False),
         sa.Column("at", Moment(), nullable=False),
-        sa.ForeignKeyConstraint(["tenant_id"], ["tenants.id"]),
         sa.PrimaryKeyConstraint("id"),
     )
-    op.create_index("pipeline_journal_at", "pipeline_journal", ["tenant_id", "at"])
     op.create_table(
         "quotas",
         sa.Column("key", sa.Text(), nullable=False),

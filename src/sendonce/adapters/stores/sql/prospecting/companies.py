@@ -38,7 +38,7 @@ from sendonce.domain.prospecting.companies import (
     short_name,
 )
 from sendonce.domain.prospecting.duplicates import marks_of
-from sendonce.domain.prospecting.tasks import NewTask, TaskKind
+from sendonce.domain.prospecting.tasks import TaskKind, dedupe_task
 
 C = companies.c
 D = company_domains.c
@@ -203,14 +203,6 @@ def _proposals(sites: Sequence[FoundSite], now: datetime) -> list[dict[str, Any]
         }
         for domain in sorted(first)
     ]
-
-
-def visit_task(tenant_id: TenantId, company_id: str) -> NewTask:
-    return NewTask(tenant_id, TaskKind.VISIT, f"visit:{company_id}", {"company": company_id})
-
-
-def dedupe_task(tenant_id: TenantId, company_id: str) -> NewTask:
-    return NewTask(tenant_id, TaskKind.DEDUPE, f"dedupe:{company_id}", {"company": company_id})
 
 
 def as_company(row: Row[Any]) -> Company:

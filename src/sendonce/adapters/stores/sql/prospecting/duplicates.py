@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,13 +16,15 @@ from sendonce.adapters.stores.schema import (
     company_marks,
     company_merges,
     company_queries,
+    contacts,
     processing_jobs,
 )
 from sendonce.adapters.stores.sql.database import Database
-from sendonce.adapters.stores.sql.prospecting.companies import as_company, visit_task
+from sendonce.adapters.stores.sql.prospecting.companies import as_company
 from sendonce.adapters.stores.sql.prospecting.tasks import add_task
 from sendonce.adapters.stores.sql.rows import insert_audit, insert_for, new_id
 from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.prospecting.audits import Alike, Listed
 from sendonce.domain.prospecting.companies import Company, CompanyStatus
 from sendonce.domain.prospecting.duplicates import (
     HUB,
@@ -37,10 +40,13 @@ from sendonce.domain.prospecting.duplicates import (
     standing_of,
     standings,
 )
+from sendonce.domain.prospecting.tasks import visit_task
 
 C = companies.c
 M = company_merges.c
 MARK = company_marks.c
+K = contacts.c
+_WRITTEN_TO = (C.status != CompanyStatus.DUPLICATE) & ~C.opt_out
 # Enough to tell a hub and a common name, and no more: a page of a parking service may have thousands.
 _MOST_BEARERS = max(HUB, MOST_NAMESAKES) + 1
 
@@ -167,6 +173,11 @@ class SqlDuplicates:
             query = query.where(M.id > after)
         return self._known(query.order_by(M.id).limit(limit))
 
+    def count(self, tenant_id: TenantId) -> Mapping[PairState, int]:
+        query = sa.select(M.state, sa.func.count()).where(M.tenant_id == tenant_id).group_by(M.state)
+        with self._db.reading() as tx:
+            return {PairState(row[0]): row[1] for row in tx.execute(query)}
+
     def pairs_of(self, tenant_id: TenantId, company_id: str) -> Sequence[KnownPair]:
         either = (M.primary_id == company_id) | (M.duplicate_id == company_id)
         return self._known(sa.select(company_merges).where(M.tenant_id == tenant_id, either).order_by(M.id))
@@ -211,6 +222,36 @@ class SqlDuplicates:
             touched = {company_id, *(each for row in rows for each in (row.primary_id, row.duplicate_id))}
             self._settle(tx, tenant_id, touched, now)
         return len(rows)
+
+    def listed(self, tenant_id: TenantId) -> Sequence[Listed]:
+        query = (
+            sa.select(C.id, C.domain, K.value_key, K.freemail)
+            .join_from(companies, contacts, K.company_id == C.id)
+            .where(C.tenant_id == tenant_id, _WRITTEN_TO, K.kind == "email", K.is_primary)
+            .order_by(C.id)
+        )
+        with self._db.reading() as tx:
+            return [Listed(*row) for row in tx.execute(query)]
+
+    def alike(self, tenant_id: TenantId, company_ids: Sequence[str]) -> Mapping[str, Sequence[Alike]]:
+        other = company_marks.alias("other")
+        same = (
+            (other.c.tenant_id == tenant_id)
+            & (other.c.kind == MARK.kind)
+            & (other.c.value == MARK.value)
+            & (other.c.company_id != MARK.company_id)
+        )
+        query = (
+            sa.select(MARK.company_id, C.domain, MARK.kind, MARK.value)
+            .join_from(company_marks, other, same)
+            .join(companies, other.c.company_id == C.id)
+            .where(MARK.company_id.in_(company_ids), _WRITTEN_TO)
+        )
+        found: defaultdict[str, list[Alike]] = defaultdict(list)
+        with self._db.reading() as tx:
+            for company_id, domain, kind, value in tx.execute(query):
+                found[company_id].append(Alike(domain, Evidence(kind), value))
+        return found
 
     def _say(
         self, tx: Connection, rows: Sequence[Row[Any]], state: PairState, actor: str, now: datetime

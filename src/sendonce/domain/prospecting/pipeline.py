@@ -1,0 +1,57 @@
+"""The pipeline: its steps in order, which role does which, and the line that each cycle leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class StepName(StrEnum):
+    """In the order in which a company goes through them."""
+
+    SUBMIT = "submit"
+    POLL = "poll"
+    INGEST = "ingest"
+    VISIT = "visit"
+    DEDUPE = "dedupe"
+    WRITE = "write"
+    PLAN = "plan"
+
+
+class Role(StrEnum):
+    """``scheduler`` talks to the search provider, ``worker`` does the rest."""
+
+    SCHEDULER = "scheduler"
+    WORKER = "worker"
+
+
+_SCHEDULER = (StepName.SUBMIT, StepName.POLL, StepName.INGEST)
+
+STEPS_OF = {
+    Role.SCHEDULER: _SCHEDULER,
+    Role.WORKER: tuple(name for name in StepName if name not in _SCHEDULER),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StepCount:
+    """What one cycle of a step did. ``note`` tells what a person should know, such as why it waits."""
+
+    taken: int = 0
+    done: int = 0
+    failed: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalLine:
+    step: StepName
+    worker: str
+    taken: int
+    done: int
+    failed: int
+    seconds: float
+    note: str
+    at: datetime
+    id: str = ""
