@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 import trustme
 
-from sendonce.adapters.doctor.dns_records import Records
 from sendonce.adapters.doctor.sender_domain import SenderDomainProbe
 from sendonce.adapters.doctor.smtp import SmtpProbe
 from sendonce.adapters.doctor.web import UnsubscribeProbe
+from sendonce.adapters.web.dns_records import Records
 from sendonce.domain.engine.checks import Check, Verdict
 from tests.adapters.dns_server import DnsServer, Zone
 from tests.adapters.doctor_stage import SES, TOPIC, WELL, Findings, adopt, ask, doctor

@@ -48,6 +48,7 @@ READING: Mapping[str, frozenset[str]] = {
             *("being_prepared", "running", "twins", "with_prefix", "with_stale_report", "with_status"),
         }
     ),
+    "contacts": frozenset({"all", "count", "of"}),
     "companies": frozenset({"all", "at", "count", "found_by", "get", "with_prefix"}),
     "duplicates": frozenset({"alike", "count", "listed", "pairs", "pairs_of"}),
     "outbox": frozenset({"due"}),

@@ -11,7 +11,7 @@ from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.mailouts.mailouts import MailoutId
 from sendonce.ports.mailouts import Mailouts
 from sendonce.ports.people import Subscribers, Suppressions
-from sendonce.ports.prospecting import Companies, Duplicates
+from sendonce.ports.prospecting import Companies, CompanyContacts, Duplicates
 
 # What a verb may begin with. A MailoutId is given only by a verb that was told the tenant.
 HANDLES = (TenantId, MailoutId)
@@ -35,7 +35,9 @@ def verbs(port: type) -> list[str]:
     return [name for name, verb in vars(port).items() if not name.startswith("_") and callable(verb)]
 
 
-@pytest.mark.parametrize("port", [Subscribers, Suppressions, Mailouts, Companies, Duplicates])
+@pytest.mark.parametrize(
+    "port", [Subscribers, Suppressions, Mailouts, Companies, CompanyContacts, Duplicates]
+)
 def test_every_verb_asks_whose_rows_they_are(port: type) -> None:
     """Or is listed as one that goes over all tenants, with the reason."""
     for name in verbs(port):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -19,6 +19,7 @@ from sendonce.domain.prospecting.companies import (
 )
 from sendonce.domain.prospecting.contacts import Contacts
 from sendonce.domain.prospecting.duplicates import Judged, KnownPair, PairState
+from sendonce.domain.prospecting.kept_contacts import Contact, ContactKind, SeenContact, TakesMail, Trouble
 from sendonce.domain.prospecting.letter_requests import ModelAnswer, ModelRequest
 from sendonce.domain.prospecting.pipeline import JournalLine, StepName
 from sendonce.domain.prospecting.quotas import Limit, WindowUse
@@ -70,6 +71,35 @@ class Crawler(Protocol):
 
     async def visit(self, url: str) -> SiteReading:
         """Never raises for what a site does: the visit tells what was refused, and why."""
+
+
+class MailDomains(Protocol):
+    """Knows which domains take mail. Never raises: silence is an answer of its own."""
+
+    async def look_up(self, domains: Iterable[str]) -> Mapping[str, TakesMail]: ...
+
+
+class CompanyContacts(Protocol):
+    """E-mails and phones of companies, each once for a company, whatever its case."""
+
+    def keep(self, tenant_id: TenantId, company_id: str, seen: Sequence[SeenContact], now: datetime) -> int:
+        """Add or merge what a visit saw; how many are new. Asked again it changes only ``last_seen_at``.
+
+        Of each kind one contact is primary: the best of the first visit, as long as it can be used.
+        """
+
+    def of(self, tenant_id: TenantId, company_ids: Sequence[str]) -> Mapping[str, Sequence[Contact]]:
+        """The contacts of each company, by kind, the primary one first."""
+
+    def all(
+        self, tenant_id: TenantId, *, kind: ContactKind | None = None, after: str = "", limit: int = 1000
+    ) -> Sequence[Contact]:
+        """In the order of their ids, which is that of their first sightings. ``after`` is an id."""
+
+    def count(self, tenant_id: TenantId) -> Mapping[ContactKind, int]: ...
+
+    def give_up(self, tenant_id: TenantId, address_key: str, trouble: Trouble) -> int:
+        """Nobody writes to this address any more, at whichever company; another one becomes primary."""
 
 
 class Companies(Protocol):
@@ -274,6 +304,7 @@ class ProspectingStore(PeopleStore, Protocol):
     """An open database, with all that prospecting keeps."""
 
     companies: Companies
+    contacts: CompanyContacts
     duplicates: Duplicates
     tasks: Tasks
     searches: Searches

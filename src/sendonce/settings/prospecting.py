@@ -39,6 +39,8 @@ class ProspectingSettings:
         "The least time between two requests to a site; its robots.txt may ask for more.")
     crawl_visit_seconds: float = setting("crawling", kinds.seconds(zero=False), 60.0,
         "The longest that a visit to a site may take.")
+    crawl_concurrency: int = setting("crawling", kinds.whole(1, 500), 20,
+        "How many sites are visited at once; each has one connection.")
     web_stand_in: str = setting("crawling", kinds.loopback_url, "",
         "A server on this machine that plays all sites of the web; the sandbox prints its address. Nothing "
         "else is visited then.", "http://127.0.0.1:4581")

@@ -289,9 +289,9 @@ def _domain_probes(settings: Settings, reader: SesReader | None, *, leaves: bool
     """In a rehearsal the world's name servers are left alone, unless one was named."""
     if not leaves and not settings.dns_server:
         return []
-    from sendonce.adapters.doctor.dns_records import Records
     from sendonce.adapters.doctor.sender_domain import SenderDomainProbe
     from sendonce.adapters.doctor.ses import dkim_names
+    from sendonce.adapters.web.dns_records import Records
 
     async def names() -> Sequence[str]:
         return await dkim_names(reader, settings.sender) if reader is not None else ()

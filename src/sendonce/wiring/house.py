@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+import socket
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sendonce.errors import BadSetting
 from sendonce.settings import Settings
-
-if TYPE_CHECKING:
-    pass
 
 
 def time_zone(settings: Settings) -> ZoneInfo:
@@ -21,3 +19,8 @@ def time_zone(settings: Settings) -> ZoneInfo:
             f"APP_TIMEZONE is {settings.app_timezone!r}, which this machine does not know: "
             "install its tzdata package, or set another."
         ) from exc
+
+
+def worker_name(settings: Settings) -> str:
+    """How this process is called in lists, logs and leases."""
+    return settings.worker_name or f"{socket.gethostname()}-{os.getpid()}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 from typing import TYPE_CHECKING
 
 from sendonce.domain.engine import failpoints
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from sendonce.ports.engine import Meter
     from sendonce.ports.store import Store
 from sendonce.wiring.doubts import doubt_quiet, make_resolvers, witness_of
+from sendonce.wiring.house import worker_name
 from sendonce.wiring.messages import message_settings
 from sendonce.wiring.notion import make_notion_chores
 from sendonce.wiring.reports import write_due_reports
@@ -53,7 +53,7 @@ def make_worker(
     witness = witness_of(settings)
     letters = message_settings(settings, store)
     note_signing(store.keys, letters.unsubscribe_secret)
-    own_name = name or settings.worker_name or f"{socket.gethostname()}-{os.getpid()}"
+    own_name = name or worker_name(settings)
     state = state_directory(settings, store)
     clock = TimeKeeper(store.ledger, witness, doubt_quiet(settings), clocks)
     maker = OutletMaker(settings, store, state, clock, meter, own_name)

@@ -6,8 +6,8 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
 
-from sendonce.adapters.doctor.dns_records import Records
 from sendonce.adapters.doctor.word_lists import USUAL_SELECTORS
+from sendonce.adapters.web.dns_records import Records
 from sendonce.domain.engine.checks import Check, count_of, listed, ok, stop, warning
 from sendonce.domain.people.mailboxes import FREE_MAIL
 from sendonce.errors import Unavailable

@@ -65,7 +65,7 @@ class WebCrawler:
             async with asyncio.timeout(self._limits.seconds):
                 await visiting.go()
         except TimeoutError:
-            visiting.refuse(url, f"the visit takes more than {self._limits.seconds:g} s")
+            visiting.refuse(url, f"the visit takes more than {self._limits.seconds:g} s", passing=True)
         finally:
             visiting.leave()
             await fetcher.close()
@@ -104,8 +104,8 @@ class _Visiting:
     def leave(self) -> None:
         self._turn.leave()
 
-    def refuse(self, url: str, reason: str) -> None:
-        self._refusals.append(Refusal(url, reason))
+    def refuse(self, url: str, reason: str, *, passing: bool = False) -> None:
+        self._refusals.append(Refusal(url, reason, passing))
 
     async def go(self) -> None:
         home = await self._read_home()
@@ -169,7 +169,7 @@ class _Visiting:
                 return await self._read(place)
             except PageRefused as exc:
                 self._no_connection = not exc.connected
-                self.refuse(place.url, str(exc))
+                self.refuse(place.url, str(exc), passing=exc.passing)
         return None
 
     async def _read(self, asked: Place) -> PageReading | None:
@@ -179,7 +179,8 @@ class _Visiting:
         self._seen |= {asked.url, place.url}
         kind = answer.content_type.partition(";")[0].strip().lower()
         if answer.status != 200:
-            raise PageRefused(f"{place.host} answered {answer.status}")
+            passing = answer.status == 429 or answer.status >= 500
+            raise PageRefused(f"{place.host} answered {answer.status}", passing=passing)
         if kind not in _PAGES:
             raise PageRefused(f"it is no page but {kind[:60]!r}")
         charset = _CHARSET.search(answer.content_type)
@@ -208,7 +209,8 @@ class _Visiting:
         if origin not in self._robots:
             robots = await self._read_robots(place)
             if robots is None:
-                raise PageRefused(f"{place.host} is in trouble: it does not even give its robots.txt")
+                reason = f"{place.host} is in trouble: it does not even give its robots.txt"
+                raise PageRefused(reason, passing=True)
             self._robots[origin] = robots
         return self._robots[origin]
 

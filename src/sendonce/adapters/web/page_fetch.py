@@ -19,11 +19,12 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 class PageRefused(Exception):
     """Why a page was not read, in words for people. Without ``connected`` no connection was made,
-    in the clear or under TLS: the other scheme may be worth a try."""
+    in the clear or under TLS: the other scheme may be worth a try. ``passing``: so may another day."""
 
-    def __init__(self, reason: str, *, connected: bool = True) -> None:
+    def __init__(self, reason: str, *, connected: bool = True, passing: bool = False) -> None:
         super().__init__(reason)
         self.connected = connected
+        self.passing = passing
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +75,14 @@ class PageFetcher:
             async with asyncio.timeout(self._limits.seconds), self._response(place) as response:
                 return await self._read(response, most_bytes or self._limits.most_bytes)
         except TimeoutError as exc:
-            raise PageRefused(f"it takes more than {self._limits.seconds:g} s") from exc
+            raise PageRefused(f"it takes more than {self._limits.seconds:g} s", passing=True) from exc
         except AddressRefused as exc:
             raise PageRefused(str(exc)) from exc
         except (httpcore.ConnectError, httpcore.ConnectTimeout) as exc:
-            raise PageRefused(f"{place.host} cannot be reached{_why(exc)}", connected=False) from exc
+            reason = f"{place.host} cannot be reached{_why(exc)}"
+            raise PageRefused(reason, connected=False, passing=True) from exc
         except (httpcore.NetworkError, httpcore.TimeoutException) as exc:
-            raise PageRefused(f"{place.host} broke off") from exc
+            raise PageRefused(f"{place.host} broke off", passing=True) from exc
         except (httpcore.ProtocolError, zlib.error) as exc:
             raise PageRefused(f"{place.host} answers with what is not HTTP, or with endless headers") from exc
 

@@ -43,10 +43,11 @@ class PageReading:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A page that was not read, and the reason in words for people."""
+    """A page that was not read, and the reason in words for people. ``passing``: it may be gone tomorrow."""
 
     url: str
     reason: str
+    passing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +63,8 @@ class SiteReading:
     def reason(self) -> str:
         """Why nothing was read, or the first thing that went wrong."""
         return self.refusals[0].reason if self.refusals else ""
+
+    @property
+    def worth_another_try(self) -> bool:
+        """Nothing was read, for reasons that pass."""
+        return self.home is None and any(refusal.passing for refusal in self.refusals)

@@ -23,6 +23,7 @@ from sendonce.adapters.stores.sql.mailouts import SqlMailouts
 from sendonce.adapters.stores.sql.outbox import SqlOutbox
 from sendonce.adapters.stores.sql.people import SqlPeople
 from sendonce.adapters.stores.sql.prospecting.companies import SqlCompanies
+from sendonce.adapters.stores.sql.prospecting.contacts import SqlContacts
 from sendonce.adapters.stores.sql.prospecting.duplicates import SqlDuplicates
 from sendonce.adapters.stores.sql.prospecting.journal import SqlPipelineJournal
 from sendonce.adapters.stores.sql.prospecting.quotas import SqlQuotas
@@ -60,6 +61,7 @@ from sendonce.ports.mailouts import Assets, Mailouts
 from sendonce.ports.people import Directions, Keys, People, SignUps, Subscribers, Suppressions, Tenants
 from sendonce.ports.prospecting import (
     Companies,
+    CompanyContacts,
     Duplicates,
     PipelineJournal,
     Quotas,
@@ -97,6 +99,7 @@ class SqlStore:
     senders: Senders
     sender_holds: SenderHolds
     companies: Companies
+    contacts: CompanyContacts
     duplicates: Duplicates
     tasks: Tasks
     searches: Searches
@@ -128,6 +131,7 @@ class SqlStore:
         self.senders = SqlSenders(database)
         self.sender_holds = SqlSenderHolds(database)
         self.companies = SqlCompanies(database)
+        self.contacts = SqlContacts(database)
         self.duplicates = SqlDuplicates(database)
         self.tasks = SqlTasks(database)
         self.searches = SqlSearches(database)

@@ -1,0 +1,127 @@
+"""Visit the sites of companies that wait for it, and keep their contacts, facts and tax numbers.
+
+Each company is taken under a lease and its contacts are kept before the visit is settled, each of them once:
+killed at any point and run again, it ends with the same rows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from sendonce.domain.prospecting.companies import Fact, Findings, Visit
+from sendonce.domain.prospecting.kept_contacts import ContactKind, SeenContact, TakesMail, contacts_on
+from sendonce.domain.prospecting.readings import FactKind, SiteReading
+from sendonce.domain.prospecting.tasks import next_attempt
+from sendonce.ports.prospecting import Crawler, MailDomains, ProspectingStore, Sites
+
+
+@dataclass(slots=True)
+class Enriched:
+    """What came of the visits."""
+
+    visited: int = 0
+    with_contacts: int = 0
+    new_contacts: int = 0
+    put_off: int = 0
+    unreachable: int = 0
+
+
+@dataclass(frozen=True)
+class Enricher:
+    """``at_once`` sites are visited at the same time. ``lease`` must outlast the longest visit."""
+
+    store: ProspectingStore
+    crawler: Crawler
+    sites: Sites
+    mail: MailDomains
+    worker: str
+    at_once: int
+    lease: timedelta
+    done: Enriched = field(default_factory=Enriched)
+
+    async def run(self, limit: int | None = None) -> Enriched:
+        """Until nobody waits, or ``limit`` companies were visited."""
+        tickets = iter(range(limit)) if limit is not None else None
+
+        async def visit_one_after_another() -> None:
+            while (tickets is None or next(tickets, None) is not None) and await self._visit_next():
+                pass
+
+        async with asyncio.TaskGroup() as visitors:
+            for _ in range(min(self.at_once, limit) if limit is not None else self.at_once):
+                visitors.create_task(visit_one_after_another())
+        return self.done
+
+    async def _visit_next(self) -> bool:
+        visit = await asyncio.to_thread(self._take)
+        if visit is None:
+            return False
+        reading = await self.crawler.visit(visit.company.website_url)
+        if reading.home is None:
+            await asyncio.to_thread(self._give_up, visit, reading)
+            return True
+        seen = await self._with_mail(contacts_on(reading.pages, self._own_domains(visit, reading)))
+        await asyncio.to_thread(self._keep, visit, reading, seen)
+        return True
+
+    def _take(self) -> Visit | None:
+        taken = self.store.companies.take_visits(self.worker, 1, self.store.ledger.now(), self.lease)
+        return next(iter(taken), None)
+
+    def _give_up(self, visit: Visit, reading: SiteReading) -> None:
+        now = self.store.ledger.now()
+        again = next_attempt(visit.task.attempt, now) if reading.worth_another_try else None
+        if again is not None:
+            self.done.put_off += self.store.companies.put_off(visit, again, reading.reason, now)
+        else:
+            self.done.unreachable += self.store.companies.unreachable(visit, reading.reason, now)
+
+    async def _with_mail(self, seen: Sequence[SeenContact]) -> list[SeenContact]:
+        domains = {it.value.rpartition("@")[2] for it in seen if it.kind is ContactKind.EMAIL}
+        answers = await self.mail.look_up(domains)
+        return [replace(it, takes_mail=answers.get(it.value.rpartition("@")[2])) for it in seen]
+
+    def _keep(self, visit: Visit, reading: SiteReading, seen: Sequence[SeenContact]) -> None:
+        company, now = visit.company, self.store.ledger.now()
+        self.done.new_contacts += self.store.contacts.keep(company.tenant_id, company.id, seen, now)
+        findings = self._findings(visit, reading, seen)
+        if self.store.companies.visited(visit, findings, now):
+            self.done.visited += 1
+            self.done.with_contacts += findings.has_contacts
+
+    def _findings(self, visit: Visit, reading: SiteReading, seen: Sequence[SeenContact]) -> Findings:
+        assert reading.home is not None
+        facts = first_of_each_kind(fact for page in reading.pages for fact in page.facts)
+        stated = {fact.fact: fact.value for fact in facts}
+        there = self.sites.read(reading.home).domain
+        moved = there is not None and there != visit.company.domain
+        return Findings(
+            has_contacts=any(it.takes_mail is not TakesMail.NO for it in seen),
+            name=stated.get(FactKind.NAME, ""),
+            city=stated.get(FactKind.CITY),
+            inn=_in_order(inn for page in reading.pages for inn in page.contacts.inn),
+            ogrn=_in_order(ogrn for page in reading.pages for ogrn in page.contacts.ogrn),
+            facts=facts,
+            moved_to=there if moved else None,
+            website_url=reading.home if moved else None,
+            reason=reading.reason or None,
+        )
+
+    def _own_domains(self, visit: Visit, reading: SiteReading) -> frozenset[str]:
+        home = self.sites.read(reading.home or "").domain
+        return frozenset(filter(None, (visit.company.domain, home)))
+
+
+def first_of_each_kind(facts: Iterable[Fact]) -> list[Fact]:
+    """The home page comes first, and says best what a company does."""
+    first: dict[str, Fact] = {}
+    for fact in facts:
+        first.setdefault(fact.fact, fact)
+    return list(first.values())
+
+
+def _in_order(numbers: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(numbers))
