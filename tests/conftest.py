@@ -14,9 +14,10 @@ from sendonce.adapters.stores.memory import MemoryStore
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.store import open_store, upgrade_schema
 from sendonce.ports.store import Store
+from tests.conformance.weak_store import WeakStore
 from tests.postgres import PostgresServer, quick_folder, running_postgres
 
-STORES = ("memory", "sqlite", "postgres")
+STORES = ("memory", "weak", "sqlite", "postgres")
 
 OpenStore = Callable[[str], AbstractContextManager[Store]]
 
@@ -83,12 +84,16 @@ def sqlite_url(migrated_sqlite: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def open_any_store(request: pytest.FixtureRequest) -> OpenStore:
-    """Opens a fresh store of one of the ``STORES``, as often as one likes."""
+    """Opens a fresh store of one of the ``STORES``, as often as one likes; ``hasty`` is the weak one whose
+    listings are looked at before they have caught up."""
 
     @contextmanager
     def fresh(kind: str) -> Iterator[Store]:
         if kind == "memory":
             yield MemoryStore()
+            return
+        if kind in ("weak", "hasty"):
+            yield WeakStore(lag=25) if kind == "hasty" else WeakStore().with_patience()
             return
         if kind == "sqlite":
             database = sqlite_copy(request.getfixturevalue("migrated_sqlite"))

@@ -29,6 +29,7 @@ from sendonce.adapters.stores.schema import (
 from sendonce.adapters.stores.sql.store import SqlStore
 from sendonce.domain.engine.jobs import JobState
 from sendonce.ports.store import Store
+from tests.conformance.weak_store import WeakStore
 
 
 def reports(store: Store) -> list[tuple[str, str]]:
@@ -165,6 +166,12 @@ def steady_clock(store: Store) -> None:
         ticks = count()
         begin = store.state.clock()
         store.state.clock = lambda: begin + timedelta(milliseconds=2 * next(ticks))
+
+
+def let_a_moment_pass(store: Store) -> None:
+    """Listings that lag catch up."""
+    if isinstance(store, WeakStore):
+        store.items.catch_up()
 
 
 def _read(store: Store, query: sa.Select[tuple[object, ...]]) -> list[sa.Row[tuple[object, ...]]]:

@@ -53,7 +53,7 @@ class MemoryDispatches:
             # The first of two jobs for one address stays.
             new = {job.recipient.key: job for job in reversed(jobs) if job.recipient.key not in known}
             for job_id, job in zip(_ids(len(new), now), reversed(new.values()), strict=True):
-                self._state.jobs[job_id] = _job_row(job_id, entry.dispatch, job, now)
+                self._state.jobs[job_id] = new_job_row(job_id, entry.dispatch, job, now)
             entry.planner_until = now + PLANNED_WITHIN
             if new:
                 entry.own_times |= any(job.due_at for job in jobs)
@@ -249,7 +249,7 @@ def _ids(count: int, now: datetime) -> list[str]:
     return list(time_ordered_ids(count, int(now.timestamp() * 1000)))
 
 
-def _job_row(job_id: str, dispatch: Dispatch, job: NewJob, now: datetime) -> JobRow:
+def new_job_row(job_id: str, dispatch: Dispatch, job: NewJob, now: datetime) -> JobRow:
     return JobRow(
         job_id,
         dispatch.tenant_id,
