@@ -51,6 +51,7 @@ READING: Mapping[str, frozenset[str]] = {
     "contacts": frozenset({"all", "count", "of"}),
     "companies": frozenset({"all", "at", "count", "found_by", "get", "with_prefix"}),
     "duplicates": frozenset({"alike", "count", "listed", "pairs", "pairs_of"}),
+    "funnels": frozenset({"outreach"}),
     "outbox": frozenset({"due"}),
     "pipeline_journal": frozenset({"lines"}),
     "quotas": frozenset({"spent", "windows"}),

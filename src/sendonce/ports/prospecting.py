@@ -19,6 +19,7 @@ from sendonce.domain.prospecting.companies import (
 )
 from sendonce.domain.prospecting.contacts import Contacts
 from sendonce.domain.prospecting.duplicates import Judged, KnownPair, PairState
+from sendonce.domain.prospecting.funnel import OutreachTally
 from sendonce.domain.prospecting.kept_contacts import Contact, ContactKind, SeenContact, TakesMail, Trouble
 from sendonce.domain.prospecting.letter_requests import ModelAnswer, ModelRequest
 from sendonce.domain.prospecting.pipeline import JournalLine, StepName
@@ -289,6 +290,13 @@ class Quotas(Protocol):
     def spent(self, budget: Budget) -> float: ...
 
 
+class Funnels(Protocol):
+    """What became of companies and letters, in numbers. Reads history: for people, not for every cycle."""
+
+    def outreach(self, tenant_id: TenantId, month: datetime) -> OutreachTally:
+        """``month`` is when the month began."""
+
+
 class PipelineJournal(Protocol):
     """A line for every cycle of every step."""
 
@@ -311,6 +319,7 @@ class ProspectingStore(PeopleStore, Protocol):
     search_operations: SearchOperations
     quotas: Quotas
     pipeline_journal: PipelineJournal
+    funnels: Funnels
 
 
 class LetterModel(Protocol):

@@ -13,6 +13,7 @@ from sendonce.settings.house import HouseSettings
 from sendonce.settings.kinds import Declaration, SettingView, passwords_in
 from sendonce.settings.letters import LetterSettings
 from sendonce.settings.mailouts import MailoutSettings
+from sendonce.settings.pipeline import PipelineSettings
 from sendonce.settings.prospecting import ProspectingSettings
 
 # The sender of letters that stay on this machine: RFC 2606 keeps .invalid from ever existing.
@@ -31,6 +32,7 @@ GROUPS = {
     "prospecting": "Prospecting",
     "crawling": "Visits to companies' sites",
     "letters": "Written letters",
+    "pipeline": "The pipeline of prospecting",
     "campaigns": "Campaigns",
     "alerts": "Alerts",
     "logs": "Logs",
@@ -43,7 +45,13 @@ BEING_BUILT = ("prospecting", "campaigns", "alerts")
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Settings(
-    CampaignSettings, LetterSettings, ProspectingSettings, MailoutSettings, EngineSettings, HouseSettings
+    CampaignSettings,
+    PipelineSettings,
+    LetterSettings,
+    ProspectingSettings,
+    MailoutSettings,
+    EngineSettings,
+    HouseSettings,
 ):
     """All settings in force. Made by ``load_settings``, which also works out the defaults that depend."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -34,6 +35,20 @@ STEPS_OF = {
 }
 
 
+class Manner(StrEnum):
+    """How long a run goes on."""
+
+    ONCE = "once"
+    UNTIL_IDLE = "until-idle"
+    LOOP = "loop"
+
+
+def steps_wanted(only: Sequence[StepName], role: Role | None) -> list[StepName]:
+    """In their order: those that were named, or those of a role, or all."""
+    named = only or (STEPS_OF[role] if role else tuple(StepName))
+    return [name for name in StepName if name in named]
+
+
 @dataclass(frozen=True, slots=True)
 class StepCount:
     """What one cycle of a step did. ``note`` tells what a person should know, such as why it waits."""
@@ -55,3 +70,8 @@ class JournalLine:
     note: str
     at: datetime
     id: str = ""
+
+
+def is_broken(line: JournalLine) -> bool:
+    """Whether the step itself failed, not some of what it took."""
+    return bool(line.failed) and not line.taken

@@ -25,6 +25,7 @@ from sendonce.adapters.stores.sql.people import SqlPeople
 from sendonce.adapters.stores.sql.prospecting.companies import SqlCompanies
 from sendonce.adapters.stores.sql.prospecting.contacts import SqlContacts
 from sendonce.adapters.stores.sql.prospecting.duplicates import SqlDuplicates
+from sendonce.adapters.stores.sql.prospecting.funnels import SqlFunnels
 from sendonce.adapters.stores.sql.prospecting.journal import SqlPipelineJournal
 from sendonce.adapters.stores.sql.prospecting.quotas import SqlQuotas
 from sendonce.adapters.stores.sql.prospecting.search_operations import SqlSearchOperations
@@ -63,6 +64,7 @@ from sendonce.ports.prospecting import (
     Companies,
     CompanyContacts,
     Duplicates,
+    Funnels,
     PipelineJournal,
     Quotas,
     Searches,
@@ -106,6 +108,7 @@ class SqlStore:
     search_operations: SearchOperations
     quotas: Quotas
     pipeline_journal: PipelineJournal
+    funnels: Funnels
 
     def __init__(self, database: Database, soft_bounce_limit: int = SOFT_BOUNCE_LIMIT) -> None:
         self.database = database
@@ -138,6 +141,7 @@ class SqlStore:
         self.search_operations = SqlSearchOperations(database)
         self.quotas = SqlQuotas(database)
         self.pipeline_journal = SqlPipelineJournal(database)
+        self.funnels = SqlFunnels(database)
 
     def fingerprint(self) -> str | None:
         return self.database.fingerprint()

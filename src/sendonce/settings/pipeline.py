@@ -1,0 +1,19 @@
+"""Settings of the pipeline that prospecting runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sendonce.settings import kinds
+from sendonce.settings.kinds import setting, whole
+
+
+# fmt: off
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PipelineSettings:
+    # The pipeline
+    prospect_batch_size: int = setting("pipeline", whole(1, 100_000), 100,
+        "How many searches, sites, companies or letters a step takes in one cycle.")
+    prospect_interval_seconds: float = setting("pipeline", kinds.seconds(zero=False), 60.0,
+        "How long 'prospect run --loop' waits after a cycle that found nothing to do.")
+    # fmt: on

@@ -1,0 +1,41 @@
+"""The steps of the pipeline, ready to run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sendonce.domain.prospecting.pipeline import StepCount, StepName
+from sendonce.settings import Settings
+
+if TYPE_CHECKING:
+    from sendonce.flows.prospecting.run_pipeline import Step
+    from sendonce.ports.prospecting import ProspectingStore
+
+
+def pipeline_steps(
+    settings: Settings, store: ProspectingStore, wanted: Sequence[StepName], worker: str
+) -> Mapping[StepName, Step]:
+    """Those that are wanted, in their order. What a step needs is opened when it runs."""
+    most = settings.prospect_batch_size
+    return {name: partial(_MAKERS[name], settings, store, worker, most) for name in wanted if name in _MAKERS}
+
+
+def _visit(settings: Settings, store: ProspectingStore, worker: str, most: int) -> StepCount:
+    from sendonce.wiring.prospecting import enricher
+
+    done = asyncio.run(replace(enricher(settings, store), worker=worker).run(most))
+    failed = done.put_off + done.unreachable
+    return StepCount(done.visited + failed, done.visited, failed, f"{done.new_contacts} new contacts")
+
+
+def _dedupe(_settings: Settings, store: ProspectingStore, worker: str, most: int) -> StepCount:
+    from sendonce.flows.prospecting.find_duplicates import find_duplicates
+
+    return find_duplicates(store, worker, most, store.ledger.now)
+
+
+_MAKERS = {StepName.VISIT: _visit, StepName.DEDUPE: _dedupe}
