@@ -152,13 +152,14 @@ def test_the_same_event_twice(stage: Stage) -> None:
 
 
 def test_marks_are_counted_beside_the_states(stage: Stage) -> None:
-    """Delivered, bounced and complained are marks on sent jobs: the sum of the states stays."""
-    mailout_id = stage.running(3)
-    kinds = (K.DELIVERED, K.BOUNCE, K.COMPLAINT)
+    """Delivered, bounced, complained and rejected are marks on sent jobs: the sum of the states stays."""
+    mailout_id = stage.running(4)
+    kinds = (K.DELIVERED, K.BOUNCE, K.COMPLAINT, K.REJECT)
     for job, kind in zip(stage.claim().claimed, kinds, strict=True):
         stage.event(job, kind)
     books = stage.store.jobs.books(mailout_id)
-    assert (books.sent, books.delivered, books.bounced, books.complained) == (3, 1, 1, 1)
+    marks = (books.delivered, books.bounced, books.complained, books.rejected)
+    assert (books.sent, *marks) == (4, 1, 1, 1, 1)
 
 
 def test_a_permanent_bounce_ends_the_writing(stage: Stage) -> None:

@@ -52,6 +52,7 @@ def mailout_view(mailout: Mailout, books: Books) -> dict[str, Any]:
         "paused": mailout.paused,
         "cancelled": mailout.cancelled,
         "phase": str(mailout.phase) if mailout.phase else None,
+        "rejected": books.rejected,
         "duplicates": books.duplicates,
         "scheduled": mailout.scheduled,
         **{name: moment.isoformat() if moment else None for name, moment in moments.items()},

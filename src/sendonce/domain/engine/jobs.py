@@ -234,7 +234,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """The balanced counts of a dispatch. The last four are marks on jobs, not states."""
+    """The balanced counts of a dispatch. The last five are marks on jobs, not states.
+
+    ``rejected``: the provider took the letter and threw it away, as SES does when it finds a virus.
+    """
 
     planned: int = 0
     scheduled: int = 0
@@ -247,6 +250,7 @@ class Books:
     delivered: int = 0
     bounced: int = 0
     complained: int = 0
+    rejected: int = 0
     duplicates: int = 0
 
     @property

@@ -317,6 +317,7 @@ _SCHEMAS = {
         paused={"type": "boolean"},
         cancelled={"type": "boolean"},
         phase={"type": ["string", "null"], "enum": ["fetching", "planning", "running", "over", None]},
+        rejected={**_COUNT, "description": "Letters that the provider took and threw away afterwards."},
         duplicates={**_COUNT, "description": "Letters of which a second copy is known to have left: 0."},
         created_at=_MOMENT,
         started_at=_MOMENT,

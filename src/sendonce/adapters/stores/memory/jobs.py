@@ -26,6 +26,7 @@ class MemoryJobs:
                 delivered=sum(row.delivered_at is not None for row in rows),
                 bounced=sum(row.bounced_at is not None for row in rows),
                 complained=sum(row.complained_at is not None for row in rows),
+                rejected=sum(row.rejected_at is not None for row in rows),
                 duplicates=sum(row.duplicate_at is not None for row in rows),
             )
 

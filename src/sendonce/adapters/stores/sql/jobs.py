@@ -77,6 +77,7 @@ class SqlJobs:
                 sa.func.count(JOBS.delivered_at),
                 sa.func.count(JOBS.bounced_at),
                 sa.func.count(JOBS.complained_at),
+                sa.func.count(JOBS.rejected_at),
                 sa.func.count(JOBS.duplicate_at),
             )
             .where(JOBS.dispatch_id == dispatch_id)
@@ -84,14 +85,12 @@ class SqlJobs:
         )
         with self._db.reading() as tx:
             rows = tx.execute(query).all()
-        marks = [sum(column) for column in zip(*(row[2:] for row in rows), strict=True)] or [0, 0, 0, 0]
+        marks = [sum(column) for column in zip(*(row[2:] for row in rows), strict=True)] or [0] * 5
+        names = ("delivered", "bounced", "complained", "rejected", "duplicates")
         return Books(
             planned=sum(row[1] for row in rows),
             **{row[0]: row[1] for row in rows},
-            delivered=marks[0],
-            bounced=marks[1],
-            complained=marks[2],
-            duplicates=marks[3],
+            **dict(zip(names, marks, strict=True)),
         )
 
     def count_by_state(self) -> dict[str, int]:

@@ -84,6 +84,8 @@ def print_books(books: Books) -> None:
     rows.append(("= planned" if books.balanced else "≠ planned", books.planned))
     marks = [("delivered", books.delivered), ("bounced", books.bounced), ("complained", books.complained)]
     rows += [(f"  of those sent: {name}", count) for name, count in marks]
+    if books.rejected:
+        rows.append(("  of those sent: rejected by the provider", books.rejected))
     if books.duplicates:
         rows.append(("DUPLICATES: a second copy left", books.duplicates))
     print_table("", ["jobs", "count"], rows)

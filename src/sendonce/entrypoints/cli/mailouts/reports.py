@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 BAR = 40
 STATES = ("sent", "failed", "dead", "in_doubt", "skipped", "scheduled", "sending")
-MARKS = ("delivered", "bounced", "complained")
+MARKS = ("delivered", "bounced", "complained", "rejected")
 
 
 def report(
