@@ -19,7 +19,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sendonce.domain.engine.letters import Letter, MessageSettings, unsubscribe_url
+from sendonce.domain.engine.letters import NAMELESS, Letter, MessageSettings, unsubscribe_url
 from sendonce.domain.engine.message import compile_letter
 from sendonce.domain.engine.tokens import read_token
 from sendonce.errors import BadInput
@@ -257,6 +257,15 @@ def test_a_name_beside_a_very_long_address_is_left_out() -> None:
 def test_a_name_that_is_the_address_is_left_out() -> None:
     """Exports of other services fill empty names with the address."""
     assert b"\r\nTo: ivan@example.org\r\n" in build(name=" Ivan@Example.org ")
+
+
+def test_a_borrowed_name_does_not_stand_beside_the_address() -> None:
+    """A tester who is no subscriber reads the letter of one, and is not called by their name."""
+    built = build(
+        replace(LETTER, text="Dear {{ name }}"), "tester@example.org", name="Anna", **{NAMELESS: "yes"}
+    )
+    assert b"\r\nTo: tester@example.org\r\n" in built
+    assert "Dear Anna" in bodies(email.message_from_bytes(built))[0]
 
 
 BAD_HEADER_VALUES = [

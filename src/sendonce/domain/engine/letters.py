@@ -9,6 +9,9 @@ from html import escape
 from sendonce.domain.engine.tokens import CONFIRM, sign_token
 from sendonce.errors import BadInput
 
+NAMELESS = "@nameless"
+"""A field that keeps ``name`` out of the To header: it is another person's, borrowed to show how it looks."""
+
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _BASE_URL = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]{1,255}(?:/[A-Za-z0-9._~/-]{0,200})?")
 _UNSUBSCRIBE = {"ru": "Отписаться", "en": "Unsubscribe"}

@@ -26,7 +26,14 @@ from html import escape
 from typing import Any
 
 from sendonce.domain.engine.addresses import parse_address
-from sendonce.domain.engine.letters import Footer, Letter, MessageSettings, language_of, unsubscribe_prefix
+from sendonce.domain.engine.letters import (
+    NAMELESS,
+    Footer,
+    Letter,
+    MessageSettings,
+    language_of,
+    unsubscribe_prefix,
+)
 from sendonce.domain.engine.templates import Template, Variable, ruled, url_encoded
 from sendonce.domain.engine.tokens import VIEW, sign_token
 from sendonce.errors import BadInput
@@ -116,7 +123,7 @@ class CompiledLetter:
         # First of all: it refuses an id that is no UUID and would not be safe in a header.
         token = sign_token(job_id, self.secret).encode("ascii")
         fillings = (  # in the order of _Gap
-            _mailbox(recipient, fields.get("name")),
+            _mailbox(recipient, None if NAMELESS in fields else fields.get("name")),
             self.fixed_subject or _subject(self.subject, fields),
             _date(int(date.timestamp())),
             job_id.encode("ascii"),

@@ -13,7 +13,7 @@ from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.dispatches import DispatchPhase, NewDispatch
 from sendonce.domain.engine.ids import prefix_range, time_ordered_ids
 from sendonce.domain.engine.jobs import JobState
-from sendonce.domain.engine.letters import Letter
+from sendonce.domain.engine.letters import NAMELESS, Letter
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.mailouts.exclusions import got_already, was_reached
 from sendonce.domain.mailouts.mailouts import (
@@ -321,12 +321,15 @@ class MemoryMailouts:
         address = parse_address(text)
         active = [p for (t, _), p in sorted(self._state.subscribers.items()) if t == mailout.tenant_id]
         active = [p for p in active if p.status == SubscriberStatus.ACTIVE]
-        example = self._state.subscribers.get((mailout.tenant_id, address.key)) or next(iter(active), None)
+        own = self._state.subscribers.get((mailout.tenant_id, address.key))
         now = mailout.created_at
         nobody = Subscriber(
             "", mailout.tenant_id, "", None, {}, SubscriberStatus.ACTIVE, None, None, None, now
         )
-        return address.key, replace(example or nobody, email=address.text)
+        if own is None and active:
+            fields = {**active[0].attributes, NAMELESS: "yes"}
+            return address.key, replace(active[0], email=address.text, attributes=fields)
+        return address.key, replace(own or nobody, email=address.text)
 
     def _add_jobs(self, mailout: Mailout, people: list[tuple[str, Subscriber]], now: datetime) -> int:
         planned = {row.recipient_key for row in self._state.jobs_of(mailout.id)}

@@ -17,6 +17,7 @@ from sendonce.adapters.stores.sql.exclusions import excluded_by, forget_excluded
 from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.ids import time_ordered_ids
+from sendonce.domain.engine.letters import NAMELESS
 from sendonce.domain.mailouts.exclusions import got_already
 from sendonce.domain.mailouts.mailouts import PlanProgress
 from sendonce.domain.people.suppression_keys import suppression_key
@@ -97,6 +98,8 @@ class SqlPlanning:
             key = suppression_key(address.key, pepper)
             known = row or sample
             name, attributes = (known.from_name, known.attributes) if known else (None, {})
+            if row is None and sample is not None:
+                attributes = {**attributes, NAMELESS: "yes"}
             people.append(Person(address.text, address.key, key, name, attributes, False, None))
         return people
 
