@@ -192,6 +192,13 @@ def test_addresses_lose_their_local_part_and_message_ids_do_not() -> None:
     assert event["message_id"] == "<abc@mail.example.com>"
 
 
+def test_the_key_of_our_own_sender_can_be_copied() -> None:
+    key = "smtp/smtp.example.com:587/news@example.com"
+    fields = {"sender": key, "after_mending": f"sendonce sender release {key}"}
+    event = event_of(lambda: logger.info("the sender is held", extra={"fields": fields}))
+    assert {name: event[name] for name in fields} == fields
+
+
 def test_a_long_value_is_cut_and_a_secret_at_the_cut_is_not_halved() -> None:
     """A reply of a megabyte is a short line, quickly."""
     event = event_of(

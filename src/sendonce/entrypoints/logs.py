@@ -10,7 +10,8 @@ On a hot path ask ``logger.isEnabledFor(logging.DEBUG)`` first, and a level that
 
 Whatever comes from outside may be in a field: each value is cut to a sane length, control characters
 are escaped, e-mail addresses lose their local part (a log outlives an erasure request), and what is or
-looks like a secret is masked. ``message_id`` is the one field whose ``@`` is left alone.
+looks like a secret is masked. The ``@`` of ``message_id`` is left alone, and so is our own sender's address
+in ``sender`` (its key) and ``after_mending`` (the command that takes it).
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ _SECRET_LOOKS = (
     (re.compile(r"\b(?:A[KS]IA[0-9A-Z]{16}|sk-[\w-]{16,}|ntn_\w{16,}|\d{6,12}:[\w-]{30,})"), MASK),
 )
 _LOCAL_PART = re.compile(r"([^\s@<>\"'(),:;=\[\]])[^\s@<>\"'(),:;=\[\]]{0,63}@(?=[\w.-]+)")
+
+_NOBODYS_ADDRESS = frozenset({"message_id", "sender", "after_mending"})
 
 # All that moves a cursor, ends a line somewhere, reorders text or is not a character: C0, C1, line and
 # paragraph separators, zero-width and bidirectional marks, half surrogates.
@@ -126,7 +129,7 @@ class Redactor:
         if isinstance(value, list | tuple | set | frozenset):
             return [self.field(key, item, depth + 1) for item in list(value)[:_WIDEST]]
         text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
-        return self.text(text, keep_addresses=key == "message_id")
+        return self.text(text, keep_addresses=key in _NOBODYS_ADDRESS)
 
     def text(self, text: str, longest: int = _LONGEST_VALUE, *, keep_addresses: bool = False) -> str:
         if self._known:

@@ -105,8 +105,7 @@ class Holding:
         if (hold.held_at, hold.tries) != self._logged:
             self._logged = (hold.held_at, hold.tries)
             told = {"sender": self.key, "code": hold.code, "reason": hold.reason}
-            # Without the key: logs mask addresses, and this sender is the installation's own.
-            until = {"next_try": hold.next_try_at, "after_mending": "sendonce sender release"}
+            until = {"next_try": hold.next_try_at, "after_mending": f"sendonce sender release {self.key}"}
             log.error("the sender is held", extra={"fields": {**told, **until}})
 
     def _end(self, holds: SenderHolds, hold: SenderHold) -> None:
