@@ -21,11 +21,14 @@ Zone = Mapping[str, Mapping[str, Sequence[str]]]
 class DnsServer:
     """``zone`` is name → type → records, in the words of a zone file. A name that is not there is NXDOMAIN.
 
-    ``silent`` reads questions and answers none; ``broken`` answers SERVFAIL.
+    ``silent`` reads questions and answers none; ``broken`` answers SERVFAIL; one that is ``cut_off`` does not
+    know the root either.
     """
 
-    def __init__(self, zone: Zone, *, silent: bool = False, broken: bool = False) -> None:
-        self._zone = {name.lower(): records for name, records in zone.items()}
+    def __init__(
+        self, zone: Zone, *, silent: bool = False, broken: bool = False, cut_off: bool = False
+    ) -> None:
+        self._zone = {} if cut_off else {".": {}} | {name.lower(): records for name, records in zone.items()}
         self._silent = silent
         self._broken = broken
         self.questions: list[tuple[str, str]] = []

@@ -46,7 +46,8 @@ class SenderDomainProbe:
             return await asyncio.gather(self._mail(), self._spf(), self._dkim(), self._dmarc())
         except Unavailable as exc:
             fix = "Check this machine's name servers (DNS_SERVER names another), and run doctor again."
-            return [warning(self.name, f"The records of {self._domain} could not be read: {exc}", fix)]
+            what = f"DNS does not answer here, so the records of {self._domain} are not known: {exc}"
+            return [warning(self.name, what, fix)]
 
     async def _there(self) -> Check | None:
         if self._domain in FREE_MAIL and not self._by_own_name:
@@ -57,6 +58,8 @@ class SenderDomainProbe:
             )
         if await self._records.exists(self._domain):
             return None
+        if not await self._records.works():
+            raise Unavailable("it says of every name that there is none.")
         return stop(
             "dns.domain",
             f"The domain {self._domain} does not exist: receivers refuse letters from it.",

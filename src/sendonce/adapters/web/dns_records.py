@@ -31,6 +31,11 @@ class Records:
             return True
         return True
 
+    async def works(self) -> bool:
+        """Whether real name servers answer: all of them know the root, and a stand-in that knows nothing
+        says of every name that it does not exist."""
+        return await self.exists(".")
+
     async def texts(self, name: str) -> list[str]:
         """The TXT records; a long one comes in strings that belong together (RFC 7208 §3.3)."""
         return [
