@@ -320,3 +320,10 @@ def test_somebody_unknown(sendonce: Run) -> None:
     sendonce("db", "upgrade")
     assert sendonce("show", "nobody@example.com").stdout == "Nothing is known of nobody@example.com.\n"
     assert "no @" in sendonce("show", "nobody", code=2).stderr
+
+
+def test_the_version_tells_the_schema_that_it_needs(sendonce: Run) -> None:
+    """So that somebody can tell whether two versions may share a database."""
+    told = json.loads(sendonce("version", "--json").stdout)
+    assert set(told) == {"version", "schema"}
+    assert told["schema"] in sendonce("version").stdout

@@ -32,7 +32,7 @@ class HouseSettings:
         "Without that secret it listens on 127.0.0.1 only. 0 is off.", "9464")
     app_timezone: str = setting("service", kinds.time_zone, "Europe/Moscow",
         "The clock by which times are written and shown: when a mailout starts, working hours, the night "
-        "window. Yandex bills its night by Moscow time.")
+        "window. Set it to your own. Unset it is Moscow's, by which Yandex bills its cheaper nights.")
     # The database
     database_url: str = setting("database", kinds.database_url, "sqlite:///sendonce.db",
         "The ledger: an SQLite file, relative to the working directory, or PostgreSQL. On Supabase: "

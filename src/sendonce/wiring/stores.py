@@ -59,6 +59,13 @@ def upgrade_database(settings: Settings) -> tuple[str | None, str]:
         database.close()
 
 
+def own_schema() -> str:
+    """The schema that this program reads and writes."""
+    from sendonce.adapters.stores.schema import HEAD
+
+    return HEAD
+
+
 def has_our_schema(store: Store) -> bool:
     """Whether the database still has this program's schema: somebody may have upgraded it since."""
     from sendonce.adapters.stores.schema import HEAD

@@ -62,11 +62,14 @@ def settings(json: JsonFlag = False) -> None:
 
 
 def version(json: JsonFlag = False) -> None:
-    """Show the version."""
+    """Show the version, and which schema it needs of its database."""
+    from sendonce.wiring.stores import own_schema
+
+    schema = own_schema()
     if json:
-        print_json({"version": __version__})
+        print_json({"version": __version__, "schema": schema})
     else:
-        say(f"sendonce {__version__}")
+        say(f"sendonce {__version__}, schema {schema}")
 
 
 def print_version(asked: bool) -> None:
