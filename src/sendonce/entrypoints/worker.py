@@ -21,7 +21,7 @@ from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus
 from sendonce.domain.mailouts.progress import Cause, Standstill
 from sendonce.entrypoints.cli.context import time_zone
-from sendonce.entrypoints.cli.mailouts.progress import Show, measuring, progress_lines
+from sendonce.entrypoints.cli.mailouts.progress import Show, measuring, progress_lines, waiting_line
 from sendonce.errors import Unavailable
 from sendonce.flows.engine.daemon_threads import to_daemon_thread
 from sendonce.flows.engine.keep_time import SeenClocks
@@ -127,7 +127,9 @@ def _mailout_ends(
         if mailout is not None:
             progress = explain_progress(store, mailout, books, key_of)
             standstill = progress.standstill
-            show(books.planned - books.open, books.planned, " ".join(progress_lines(progress, zone)))
+            still = waiting_line(progress, zone)
+            note = "" if still else " ".join(progress_lines(progress, zone))
+            show(books.planned - books.open, books.planned, note, still)
 
     async def ended(worker: Worker) -> bool:
         nonlocal looked, pause

@@ -14,6 +14,7 @@ from sendonce.domain.mailouts.progress import Progress, Standstill
 from sendonce.entrypoints.cli.output import say_error
 
 LINE_EVERY = 5.0
+SAFE_TO_LEAVE = "Ctrl-C is safe: no letter is lost, and the same command goes on where it stopped."
 
 
 @contextmanager
@@ -50,10 +51,17 @@ def progress_lines(progress: Progress, zone: tzinfo) -> list[str]:
     return [line for line in lines if line]
 
 
-class Show(Protocol):
-    """How many are done, of how many when that is known, and a word on how it goes."""
+def waiting_line(progress: Progress, zone: tzinfo) -> str:
+    """For who sits before a mailout that does not move: why, until when, and that they may leave."""
+    if progress.standstill is None:
+        return ""
+    return " ".join([*progress_lines(progress, zone), SAFE_TO_LEAVE])
 
-    def __call__(self, done: int, total: int | None, note: str = "") -> None: ...
+
+class Show(Protocol):
+    """How many are done, of how many when that is known, and a word on how it goes, or on why it does not."""
+
+    def __call__(self, done: int, total: int | None, note: str = "", still: str = "") -> None: ...
 
 
 @contextmanager
@@ -67,7 +75,7 @@ def measuring(what: str, total: int | None, *, silent: bool = False) -> Iterator
         yield from _lines(what)
 
 
-def _nothing(done: int, total: int | None, note: str = "") -> None:
+def _nothing(done: int, total: int | None, note: str = "", still: str = "") -> None:
     """No progress is shown."""
 
 
@@ -78,8 +86,13 @@ def _bar(what: str, total: int | None) -> Iterator[Show]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=False) as bar:
         task = bar.add_task(what, total=total)
+        said = ""
 
-        def update(done: int, total: int | None, note: str = "") -> None:
+        def update(done: int, total: int | None, note: str = "", still: str = "") -> None:
+            nonlocal said
+            if still and still != said:  # a bar has no room for it
+                bar.console.print(still, markup=False, highlight=False, soft_wrap=True)
+            said = still
             bar.update(task, completed=done, total=total, description=f"{what}. {note}" if note else what)
 
         yield update
@@ -88,10 +101,11 @@ def _bar(what: str, total: int | None) -> Iterator[Show]:
 def _lines(what: str) -> Iterator[Show]:
     last = time.monotonic()
 
-    def update(done: int, total: int | None, note: str = "") -> None:
+    def update(done: int, total: int | None, note: str = "", still: str = "") -> None:
         nonlocal last
         if time.monotonic() - last >= LINE_EVERY:
             last = time.monotonic()
-            say_error(f"{what}: {done}" + (f" of {total}" if total else "") + (f". {note}" if note else ""))
+            words = still or note
+            say_error(f"{what}: {done}" + (f" of {total}" if total else "") + (f". {words}" if words else ""))
 
     yield update
