@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,9 @@ def desk(tmp_path: Path) -> Desk:
 
 def test_a_sender_is_added_listed_and_removed(desk: Desk) -> None:
     """The list says where its secret is found, and the secret is nowhere."""
-    added = desk.json("sender", "add", NEWS, *SMTP, "--name=The Bakery", "--rate=5", **PASSWORD)
+    done = desk.run("sender", "add", NEWS, *SMTP, "--name=The Bakery", "--rate=5", "--json", **PASSWORD)
+    assert done.stderr == ""
+    added = json.loads(done.stdout)
     assert (added["address"], added["state"], added["own"]) == (NEWS, "ok", False)
     assert added["key"] == f"smtp/smtp.example.com:587/{NEWS}"
     assert (added["name"], added["rate_limit"]) == ("The Bakery", 5)

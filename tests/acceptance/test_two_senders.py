@@ -103,6 +103,8 @@ def test_a_sender_whose_secret_is_not_set_is_held_with_the_variables_name(desk: 
         held = states(desk)[GOOD]
         assert (held["state"], held["code"]) == ("held", "settings")
         assert "SENDER_GOOD is not set" in held["reason"]
+        told = desk.run("doctor", SENDER_GOOD="").stdout
+        assert told.count("SENDER_GOOD is not set") == 1
         desk.run("sender", "release", GOOD)
         desk.run("worker", "--until-idle")
         assert len(host.letters) == LETTERS

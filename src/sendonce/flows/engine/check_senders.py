@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.checks import Check, count_of, ok, warning
 from sendonce.domain.engine.sender_identities import SenderIdentity, SenderState
+from sendonce.domain.engine.senders import NOT_SET_UP
 from sendonce.flows.engine.show_senders import KeyOf, SenderView, show_senders
 from sendonce.ports.engine import EngineStore
 
@@ -41,8 +42,9 @@ def _judge(
     found = []
     trouble = trouble_of(view.identity)
     if trouble is not None:
-        found.append(warning(NAME, f"The sender {address} cannot send from here: {trouble}", "Set it."))
-    if view.hold is not None:
+        fix = "Do so wherever workers run: one that does not find it holds the sender."
+        found.append(warning(NAME, f"The sender {address} cannot send from here: {trouble}", fix))
+    if view.hold is not None and not (trouble and view.hold.code == NOT_SET_UP):
         what = f"The sender {address} is held: {view.hold.reason}"
         found.append(warning(NAME, what, f"Mend the cause, then: sendonce sender release {view.key}"))
     if own_address and parse_address(address).key == parse_address(own_address).key:

@@ -66,9 +66,8 @@ def in_doubt(mailout: MailoutOption = None, limit: LimitOption = 1000, json: Jso
         print_json([{**as_dict(job), "parked": found.parked, "why": found.why} for job, found in shown])
         return
     rows = [(job.id, job.recipient, job.attempt, found.standing, found.why) for job, found in shown]
-    print_table(
-        count_of(len(rows), "job in doubt", "jobs in doubt"), ["id", "recipient", "attempt", "", "why"], rows
-    )
+    title = count_of(len(rows), "job in doubt", "jobs in doubt")
+    print_table(title, ["id", "recipient", "attempt", "standing", "why"], rows)
     if any(found.parked for _, found in shown):
         say(PARKED_ADVICE)
 

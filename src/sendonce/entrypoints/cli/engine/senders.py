@@ -55,7 +55,7 @@ def add(
     """Add a sender. Its secret is not stored: only the variable or the file that it is found in."""
     from sendonce.flows.engine.add_sender import add_sender
 
-    settings = ready_settings()
+    settings = ready_settings(quiet=True)
     transport, place = _way_out(host, region, folder)
     new = NewSender(
         address=address,
@@ -109,7 +109,7 @@ def list_(json: JsonFlag = False) -> None:
         print_json(shown)
         return
     columns = ("address", "transport", "state", "reason", "held_at", "next_try_at", "key")
-    titles = ["address", "transport", "state", "reason", "since", "next try", "key"]
+    titles = ["address", "transport", "state", "reason", "held since", "next try", "key"]
     rows = [[each[name] for name in columns] for each in shown]
     print_table("Senders", titles, rows, time_zone(settings))
 

@@ -239,4 +239,4 @@ def list_(
         return
     rows = [(p.email, p.name, p.status, p.created_at) for p in people]
     title = count_of(sum(counts.values()), "subscriber")
-    print_table(title, ["email", "name", "status", "since"], rows, time_zone(settings))
+    print_table(title, ["email", "name", "status", "added"], rows, time_zone(settings))
