@@ -296,11 +296,13 @@ def test_a_mailout_that_the_provider_refuses_is_no_success(desk: Desk) -> None:
 
 def test_an_import_of_nothing_but_bad_lines_is_no_success(desk: Desk) -> None:
     (desk.folder / "bad.csv").write_text("email\nnobody\nno one\n")
-    told(desk, "subscribers", "import", "bad.csv", code=FAILED)
+    done = desk.run("subscribers", "import", "bad.csv", code=FAILED)
+    assert "0 added" in done
+    assert "2 invalid" in done
     (desk.folder / "half.csv").write_text("email\nnobody\nanna@example.com\n")
-    desk.run("subscribers", "import", "half.csv")
+    assert "1 added" in desk.run("subscribers", "import", "half.csv")
     (desk.folder / "empty.csv").write_text("email\n")
-    desk.run("subscribers", "import", "empty.csv")
+    assert "0 invalid" in desk.run("subscribers", "import", "empty.csv")
 
 
 def test_no_output_overwrites_what_is_needed(desk: Desk) -> None:

@@ -288,6 +288,7 @@ def test_a_note_that_cannot_be_written_begins_a_new_stretch(
 ) -> None:
     """The database was away: so would have been the events of that time."""
     service, began = listening
+    assert not _broken(service, began)
     service.execute("ALTER TABLE event_receivers RENAME TO elsewhere")
     until(lambda: "cannot be noted" in caplog.text, 10, "a note failed")
     service.execute("ALTER TABLE elsewhere RENAME TO event_receivers")

@@ -245,8 +245,10 @@ def test_what_is_in_the_trash_is_not_sent() -> None:
     "body", [None, [], "x", {"rich_text": [None, 7, {"plain_text": None}], "icon": 5, "url": 7}]
 )
 def test_odd_answers_break_nothing(kind: str, body: object) -> None:
+    """Nor does a value that is none show in the letter."""
     odd = {"type": kind, kind: body, "children": [None, 1, {"type": 5}, {}]}
-    render(convert_blocks([odd]).blocks)
+    letter = render(convert_blocks([odd]).blocks)
+    assert "None" not in letter.html + letter.text
 
 
 def test_control_characters_that_were_pasted_are_dropped() -> None:

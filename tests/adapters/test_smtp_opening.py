@@ -120,7 +120,7 @@ def test_a_port_that_expects_tls_is_told_apart_from_a_slow_one(
             assert server.commands == []
 
     run(main())
-    wrong_port(feed.outcomes["job-0"], "expects TLS from the start")
+    assert_wrong_port(feed.outcomes["job-0"], "expects TLS from the start")
 
 
 class Observed(ListFeed):
@@ -164,7 +164,7 @@ def test_tls_to_a_port_that_begins_in_plain_says_so(run: Run, certificates: Cert
             await carry(server, feed, security="tls", ca_file=certificates.ca_file)
 
     run(main())
-    wrong_port(feed.outcomes["job-0"], "does not begin with TLS")
+    assert_wrong_port(feed.outcomes["job-0"], "does not begin with TLS")
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_tls_to_a_port_that_begins_in_plain_says_so(run: Run, certificates: Cert
 def test_a_port_with_another_protocol_says_so(greeting: bytes) -> None:
     """What it said is quoted, and the sender is held: no letter is to blame."""
     outcomes, _ = outcomes_of({"GREETING": [greeting]})
-    wrong_port(outcomes[0], "does not speak SMTP")
+    assert_wrong_port(outcomes[0], "does not speak SMTP")
     assert greeting.decode() in outcomes[0].reason  # type: ignore[union-attr]
 
 
@@ -194,7 +194,7 @@ def test_a_web_server_that_waits_for_a_question_is_recognised(monkeypatch: pytes
             await smtp.SmtpTransport(SmtpSettings("127.0.0.1", port, security="plain")).carry(feed, 1)
 
     asyncio.run(main())
-    wrong_port(feed.outcomes["job-0"], "expects HTTP from the start")
+    assert_wrong_port(feed.outcomes["job-0"], "expects HTTP from the start")
 
 
 def test_a_slow_greeting_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +216,7 @@ def test_a_slow_greeting_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(feed.outcomes["job-0"], Accepted)
 
 
-def wrong_port(outcome: Outcome, words: str) -> None:
+def assert_wrong_port(outcome: Outcome, words: str) -> None:
     assert isinstance(outcome, Deferred)
     assert (outcome.code, outcome.throttle, outcome.hold) == ("wrong_port", True, True)
     assert words in outcome.reason

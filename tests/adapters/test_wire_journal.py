@@ -203,8 +203,11 @@ def test_a_name_is_taken_while_its_worker_lives(tmp_path: Path, state: StateDire
 
 def test_a_file_that_no_worker_of_the_ledger_stands_behind_is_swept(state: StateDirectory) -> None:
     """A process that died between its lock and its registration."""
-    _enlist(state).close(settled=False)
+    left = _enlist(state)
+    left.close(settled=False)
+    assert left.path.exists()
     state.sweep("w", set())
+    assert not left.path.exists()
     _enlist(state).close(settled=True)
 
 

@@ -67,7 +67,8 @@ def test_every_line_of_env_example_is_a_value_that_is_taken(name: str, tmp_path:
     copy = tmp_path / ".env"
     copy.write_text(re.sub(rf"^#({name}=)", r"\1", ENV_EXAMPLE, flags=re.MULTILINE), encoding="utf-8")
     value = dotenv_values(copy, interpolate=False)[name] or ""
-    load_settings({"DATABASE_URL": "sqlite:///x.db", name: value}, None)
+    settings = load_settings({"DATABASE_URL": "sqlite:///x.db", name: value}, None)
+    assert settings.sources[name] == ("environment" if value else "default")
 
 
 def test_every_declaration_says_what_it_is_and_has_something_to_show() -> None:
