@@ -406,6 +406,10 @@ def test_run_sandbox_in_this_process(tmp_path: Path) -> None:
         "NOTION_TOKEN",
         "NOTION_LETTERS_ID",
         "NOTION_ERRORS_ID",
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "OPENAI_MODEL",
+        "WEB_STAND_IN",
     }
     assert Path(environment["SNS_SIGNING_CERT_FILE"]).exists()
 

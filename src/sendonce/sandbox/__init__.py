@@ -17,6 +17,7 @@ throttles, repeats and withholds events. Nothing ever leaves the machine.
     courier       carries the notifications to the subscriber
     webhook       one keep-alive connection to the subscriber
     notion        pages, tables and blocks as Notion keeps them
+    companies     sites of companies that never were, with contacts that are known
     llm           a language model that sometimes misbehaves
     control       /sandbox/: look inside, inject faults
     world         puts it together and serves

@@ -24,6 +24,7 @@ Nothing leaves this machine.
 SES v2 and SNS    {endpoint}
 Notion            {endpoint}   (GET /sandbox/notion tells what may be asked of it)
 language model    {endpoint}/v1   (POST /sandbox/llm {{"mood": "obey"}}; GET tells its moods)
+companies' sites  {endpoint}   (by the Host header; companies.json in the directory tells what is true)
 topic             {topic_arn}
 events go to      {events_url}
 directory         {directory}   (accepted.jsonl is the log of acceptances)

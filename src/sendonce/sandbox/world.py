@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from sendonce.sandbox.acceptance import Acceptance, AcceptanceLog
+from sendonce.sandbox.companies import CompanyWeb
 from sendonce.sandbox.control import Control
 from sendonce.sandbox.courier import Courier
 from sendonce.sandbox.faults import Dice, FaultPlan
@@ -72,6 +73,7 @@ class World:
         self.courier = Courier(settings, topic, self.subscription, self.dice, self.progress, self.now)
         self.notion = Notion(_notion_settings(settings, state.seed))
         self.llm = LanguageModel(settings.llm_key, settings.llm_misbehaves, state.seed)
+        self.companies = CompanyWeb(settings.companies, state.seed)
         self._control = Control(self)
         self._notion_control = NotionControl(self.notion)
         self._server = HttpServer(self._answer, self.now)
@@ -86,6 +88,7 @@ class World:
         port = await self._server.listen(self.settings.port)
         endpoint = f"http://127.0.0.1:{port}"
         self.notion.files.base_url = endpoint
+        self.companies.write_truth(self.settings.directory)
         self.addresses = SandboxAddresses(
             endpoint=endpoint,
             directory=self.settings.directory,
@@ -96,7 +99,11 @@ class World:
             configuration_set=next(iter(self.settings.configuration_sets), ""),
             topic_arn=self.settings.topic_arn,
             seed=self.dice.seed,
-            others={**self.notion.environment(endpoint), **self.llm.environment(endpoint)},
+            others={
+                **self.notion.environment(endpoint),
+                **self.llm.environment(endpoint),
+                **self.companies.environment(endpoint),
+            },
         )
         self.courier.start()
         if url := self.settings.events_url or self.subscription.url:
@@ -123,6 +130,8 @@ class World:
         self.progress.changed()
 
     async def _answer(self, request: Request) -> Reply:
+        if self.companies.knows(request):
+            return await self.companies.answer(request)
         if request.path.startswith("/v2/email/"):
             return await self.ses.answer(request)
         if request.path.startswith(LLM):

@@ -34,11 +34,13 @@ def crawler(settings: Settings) -> Crawler:
     from sendonce.adapters.contacts.page_reader import PageReader
     from sendonce.adapters.web.crawler import VisitLimits, WebCrawler
     from sendonce.adapters.web.guarded_network import GuardedNetwork
+    from sendonce.adapters.web.page_fetch import FetchLimits
 
     limits = VisitLimits(
         pages=settings.crawl_pages,
         seconds=settings.crawl_visit_seconds,
         pause=settings.crawl_pause_seconds,
+        fetch=FetchLimits(seconds=min(FetchLimits().seconds, settings.crawl_visit_seconds)),
     )
     network = GuardedNetwork(stand_in=_stand_in(settings.web_stand_in))
     return WebCrawler(site_reader(), PageReader(contact_reader()), network, limits, settings.crawl_agent_url)

@@ -309,13 +309,21 @@ def _text_around(node: LexborNode) -> str:
     for _ in range(3):
         around = around.parent if around is not None else None
         if around is None or around.tag in ("body", "html", "main", "footer", "header"):
-            return ""
+            return _line_of(node)
         text = around.text(separator="")
         if len(text) > 300:
             return ""
         if len(text.strip()) > own + 3:
             return text
     return ""
+
+
+def _line_of(node: LexborNode) -> str:
+    """The words before and behind a link that no element of its own holds, up to the ends of its line."""
+    before, after = node.prev, node.next
+    left = before.text_content or "" if before is not None and before.is_text_node else ""
+    right = after.text_content or "" if after is not None and after.is_text_node else ""
+    return left.rpartition("\n")[2][-90:] + node.text(separator="") + right.partition("\n")[0][:60]
 
 
 def _uncovered(hidden: str) -> str | None:

@@ -65,6 +65,6 @@ class SiteReading:
         return self.refusals[0].reason if self.refusals else ""
 
     @property
-    def worth_another_try(self) -> bool:
-        """Nothing was read, for reasons that pass."""
-        return self.home is None and any(refusal.passing for refusal in self.refusals)
+    def met_passing_trouble(self) -> bool:
+        """Some page was not read for a reason that may be gone another day."""
+        return any(refusal.passing for refusal in self.refusals)

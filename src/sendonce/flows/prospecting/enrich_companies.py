@@ -7,7 +7,9 @@ killed at any point and run again, it ends with the same rows.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -44,40 +46,45 @@ class Enricher:
 
     async def run(self, limit: int | None = None) -> Enriched:
         """Until nobody waits, or ``limit`` companies were visited."""
-        tickets = iter(range(limit)) if limit is not None else None
+        waiting = _Waiting(self._take, limit)
 
         async def visit_one_after_another() -> None:
-            while (tickets is None or next(tickets, None) is not None) and await self._visit_next():
-                pass
+            while (visit := await waiting.next()) is not None:
+                await self._visit(visit)
 
         async with asyncio.TaskGroup() as visitors:
-            for _ in range(min(self.at_once, limit) if limit is not None else self.at_once):
+            for _ in range(self.at_once):
                 visitors.create_task(visit_one_after_another())
         return self.done
 
-    async def _visit_next(self) -> bool:
-        visit = await asyncio.to_thread(self._take)
-        if visit is None:
-            return False
+    async def _visit(self, visit: Visit) -> None:
         reading = await self.crawler.visit(visit.company.website_url)
+        seen = contacts_on(reading.pages, self._own_domains(visit, reading))
+        if not any(it.kind is ContactKind.EMAIL for it in seen) and await self._put_off(visit, reading):
+            return
         if reading.home is None:
             await asyncio.to_thread(self._give_up, visit, reading)
-            return True
-        seen = await self._with_mail(contacts_on(reading.pages, self._own_domains(visit, reading)))
-        await asyncio.to_thread(self._keep, visit, reading, seen)
-        return True
+        else:
+            await asyncio.to_thread(self._keep, visit, reading, await self._with_mail(seen))
 
-    def _take(self) -> Visit | None:
-        taken = self.store.companies.take_visits(self.worker, 1, self.store.ledger.now(), self.lease)
-        return next(iter(taken), None)
+    def _take(self, most: int) -> Sequence[Visit]:
+        """As many as are visited at once: none waits longer for its turn than another visit takes."""
+        few = min(most, self.at_once)
+        return self.store.companies.take_visits(self.worker, few, self.store.ledger.now(), self.lease)
+
+    async def _put_off(self, visit: Visit, reading: SiteReading) -> bool:
+        """Whether the site is visited again another time: it was in trouble, and that may pass."""
+        now = await asyncio.to_thread(self.store.ledger.now)
+        again = next_attempt(visit.task.attempt, now) if reading.met_passing_trouble else None
+        if again is None:
+            return False
+        put_off = self.store.companies.put_off
+        self.done.put_off += await asyncio.to_thread(put_off, visit, again, reading.reason, now)
+        return True
 
     def _give_up(self, visit: Visit, reading: SiteReading) -> None:
         now = self.store.ledger.now()
-        again = next_attempt(visit.task.attempt, now) if reading.worth_another_try else None
-        if again is not None:
-            self.done.put_off += self.store.companies.put_off(visit, again, reading.reason, now)
-        else:
-            self.done.unreachable += self.store.companies.unreachable(visit, reading.reason, now)
+        self.done.unreachable += self.store.companies.unreachable(visit, reading.reason, now)
 
     async def _with_mail(self, seen: Sequence[SeenContact]) -> list[SeenContact]:
         domains = {it.value.rpartition("@")[2] for it in seen if it.kind is ContactKind.EMAIL}
@@ -113,6 +120,24 @@ class Enricher:
     def _own_domains(self, visit: Visit, reading: SiteReading) -> frozenset[str]:
         home = self.sites.read(reading.home or "").domain
         return frozenset(filter(None, (visit.company.domain, home)))
+
+
+class _Waiting:
+    """Visits that were taken and not begun. One visitor at a time asks for more, for all of them."""
+
+    def __init__(self, take: Callable[[int], Sequence[Visit]], limit: int | None) -> None:
+        self._take = take
+        self._left = limit if limit is not None else sys.maxsize
+        self._taken: deque[Visit] = deque()
+        self._one_at_a_time = asyncio.Lock()
+
+    async def next(self) -> Visit | None:
+        async with self._one_at_a_time:
+            if not self._taken and self._left:
+                more = await asyncio.to_thread(self._take, self._left)
+                self._taken += more
+                self._left -= len(more)
+            return self._taken.popleft() if self._taken else None
 
 
 def first_of_each_kind(facts: Iterable[Fact]) -> list[Fact]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sendonce.domain.engine.checks import count_of
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
+from sendonce.domain.prospecting.contact_audits import read_truth
 from sendonce.domain.prospecting.contacts import Contacts
 from sendonce.domain.prospecting.kept_contacts import Contact, ContactKind
 from sendonce.domain.prospecting.sites import shown_domain
@@ -113,6 +114,49 @@ def export(
                 table.write(row)
     if output:
         say_error(f"{count_of(table.rows, 'contact is', 'contacts are')} in {output}.")
+
+
+@group.command()
+def audit(
+    truth: Annotated[
+        Path,
+        typer.Argument(help='JSON such as {"firma.ru": {"emails": [], "phones": []}}.'),
+    ],
+    json: JsonFlag = False,
+) -> None:
+    """Measure precision and recall of what is kept against a list of true contacts."""
+    from sendonce.flows.prospecting.audit_contacts import audit_contacts
+
+    expected = read_truth(_json_in(truth))
+    with opened_prospects(ready_settings(quiet=True)) as store:
+        audits = audit_contacts(store, DEFAULT_TENANT, expected)
+    if json:
+        print_json(
+            {
+                name: {**as_dict(found), "precision": found.precision, "recall": found.recall}
+                for name, found in audits.items()
+            }
+        )
+        return
+    columns = ["", "true", "kept", "right", "precision", "recall"]
+    rows = [
+        (name, found.true, found.kept, found.right, f"{found.precision:.3f}", f"{found.recall:.3f}")
+        for name, found in audits.items()
+    ]
+    print_table(count_of(len(expected), "company", "companies"), columns, rows)
+    for what in ("missed", "wrong"):
+        for found in audits.values():
+            for domain, value in getattr(found, what):
+                say(f"{what}: {value} ({shown_domain(domain)})")
+
+
+def _json_in(file: Path) -> Any:
+    import json
+
+    try:
+        return json.loads(_bytes_of(file))
+    except ValueError as exc:
+        raise BadInput(f"{file} is not JSON: {exc}. Give the file of true contacts.") from exc
 
 
 def _all_rows(store: ProspectingStore, kind: ContactKind | None) -> Iterator[tuple[object, ...]]:
