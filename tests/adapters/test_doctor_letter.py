@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sendonce.adapters.doctor.letter import LetterProbe, unsubscribe_check
+from sendonce.adapters.doctor.letter import LetterProbe, fault_checks, unsubscribe_check
 from sendonce.adapters.doctor.letter_links import links_check
 from sendonce.adapters.doctor.machine import StoreDoor
 from sendonce.adapters.stores.sql import open_store
@@ -22,7 +22,8 @@ from sendonce.domain.engine.message import compile_letter
 from sendonce.domain.mailouts.mailouts import FetchedLetter, NewMailout
 from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber
 from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
-from sendonce.errors import Unavailable
+from sendonce.errors import BadInput, Unavailable
+from sendonce.flows.mailouts.preflight import check_letter
 from tests.adapters.doctor_stage import Findings, adopt, ask, doctor
 from tests.conformance.stage import Stage
 
@@ -72,7 +73,7 @@ def test_a_mailout_that_is_well_may_go(desk: Desk) -> None:
     assert not found.stops()
     for name in ("mailout", "letter.unsubscribe", "letter.size", "letter.text", "letter.links"):
         assert found[name].verdict is Verdict.OK
-    assert found.told("letter.variables") == "ok: Every active subscriber has name, city."
+    assert found.told("letter.variables") == "ok: Every active subscriber has city, name."
     assert "2 links" in found.told("letter.links")
 
 
@@ -125,7 +126,7 @@ class _Silent:
     ("name", "html", "verdict", "says"),
     [
         ("letter", "<p>{{ name | loop }}</p>", "stop", "is not a variable"),
-        ("letter.size", f"<p>{'x' * 103_000}</p>", "stop", "Gmail cuts letters"),
+        ("letter.size", f"<p>{'x' * 103_000}</p>", "stop", "Gmail hides what comes after 102 KB"),
         ("letter.size", f"<p>{'x' * 95_000}</p>", "warning", "96 KB"),
         ("letter.links", "<a href='javascript:alert(1)'>x</a>", "stop", "javascript:alert(1)"),
         ("letter.links", "<a href='page.html'>x</a>", "stop", "'page.html'"),
@@ -134,7 +135,7 @@ class _Silent:
         ("letter.links", "<img src='data:image/png;base64,AA'>", "stop", "data:image/png"),
         ("letter.links", "<a href='http://localhost:3000/x'>x</a>", "warning", "own machine"),
         ("letter.links", "<a href='https://bit.ly/abc'>x</a>", "warning", "shortener"),
-        ("letter.variables", "<p>{{ city }}</p>", "stop", "city for 1"),
+        ("letter.variables", "<p>{{ city }}</p>", "stop", "{{ city }} has no value for 1 active"),
     ],
 )
 def test_what_is_wrong_with_a_letter_is_told(
@@ -149,9 +150,27 @@ def test_what_is_wrong_with_a_letter_is_told(
 
 
 def test_a_letter_without_words_is_a_warning(desk: Desk) -> None:
-    """The footer is not counted."""
+    """The footer is not counted. An image is enough for the start of a mailout."""
     desk.people("ann@example.org")
-    assert desk.examined(desk.mailout(text=" "))["letter.text"].verdict is Verdict.WARNING
+    image = "<img src='https://example.com/x.png'>"
+    assert desk.examined(desk.mailout(image, text=" "))["letter.text"].verdict is Verdict.WARNING
+
+
+@pytest.mark.parametrize(
+    ("name", "letter"),
+    [
+        ("letter.text", Letter("Hi", "", "<p></p>", " ")),
+        ("letter.subject", Letter("x" * 901, "", "<p>Hi</p>", "Hi")),
+        ("letter.size", Letter("Hi", "", "x" * 101_500, "Hi")),
+    ],
+)
+def test_the_doctor_stops_at_what_a_start_refuses(name: str, letter: Letter) -> None:
+    """In the same words: one judgement for both."""
+    (refused,) = [check for check in fault_checks(letter) if check.verdict is Verdict.STOP]
+    assert refused.name == name
+    with pytest.raises(BadInput) as caught:
+        check_letter(letter, SETTINGS, "m")
+    assert str(caught.value) == refused.what
 
 
 @pytest.mark.parametrize(

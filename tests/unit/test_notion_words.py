@@ -31,13 +31,14 @@ from sendonce.domain.engine.checks import Check
 from sendonce.domain.engine.dispatches import RESTORED
 from sendonce.domain.engine.letters import Letter, MessageSettings, language_of
 from sendonce.domain.engine.senders import BY_HAND, NOT_SET_UP, OWN_SENDER, SenderHold
+from sendonce.domain.mailouts.letter_faults import EMAIL_ADVICE, lacking_words
 from sendonce.domain.mailouts.mailouts import FetchedLetter, MailoutStatus
 from sendonce.domain.mailouts.progress import Cause, Standstill, of_hold
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import SendonceError
 from sendonce.flows.engine.check_sender import refuse_if_refused
 from sendonce.flows.mailouts import obey_page, prepare_mailouts
-from sendonce.flows.mailouts.preflight import EMAIL_ADVICE, _advice, check_letter, count_audience
+from sendonce.flows.mailouts.preflight import check_letter, count_audience
 
 SETTINGS = MessageSettings("a@example.com", None, None, "Riga", "http://x.example", "example.com", b"s")
 TABLE = Table("t", "d", "Письма", {"status": ColumnFound("Статус", "status")}, {}, {})
@@ -77,7 +78,7 @@ CASES = {
     "a long subject": lambda: said(lambda: check_letter(letter(subject="x" * 901), SETTINGS, "m")),
     "a large letter": lambda: said(lambda: check_letter(letter(html="x" * 120_000), SETTINGS, "m")),
     "no variable": lambda: said(lambda: check_letter(letter(text="{{ 1 }}"), SETTINGS, "m")),
-    "a variable without a value": lambda: _advice("город", 12),
+    "a variable without a value": lambda: lacking_words({"город": 12})[0],
     "the reader's address": lambda: EMAIL_ADVICE,
     "a draft": lambda: said(a_draft),
     "a page that is not shared": lambda: str(refusal(Answer(404, None, b"{}"), "GET /v1/pages/x")),
@@ -161,9 +162,10 @@ def test_warnings_about_images_are_said_whole(url: str) -> None:
 
 
 def test_values_are_kept() -> None:
-    assert "город" in translated(_advice("город", 12), "ru")
-    assert "12" in translated(_advice("город", 12), "ru")
-    assert translated(f"{EMAIL_ADVICE}\n{_advice('x', 1)}", "ru").count("\n") == 1
+    (advice,) = lacking_words({"город": 12})
+    assert "город" in translated(advice, "ru")
+    assert "12" in translated(advice, "ru")
+    assert translated(f"{EMAIL_ADVICE}\n{advice}", "ru").count("\n") == 1
 
 
 def test_what_others_say_is_quoted() -> None:

@@ -16,8 +16,8 @@ from sendonce.domain.engine.checks import Check, count_of, listed, ok, stop, war
 from sendonce.domain.engine.letters import Letter, MessageSettings, unsubscribe_prefix
 from sendonce.domain.engine.message import CompiledLetter, compile_letter
 from sendonce.domain.engine.tokens import read_token
+from sendonce.domain.mailouts.letter_faults import LetterPart, faults_of, lacking_words, needed_of, size_of
 from sendonce.domain.mailouts.mailouts import Mailout, MailoutStatus
-from sendonce.domain.mailouts.rendering import GMAIL_CUTS_AT
 from sendonce.errors import BadInput, BadSetting, NotFound, RefusedByRule, Unavailable
 from sendonce.ports.mailouts import LetterSource
 from sendonce.ports.store import Store
@@ -101,15 +101,14 @@ class LetterProbe:
         letter, mailout = subject.letter, subject.mailout
         checks = [_status(mailout)] if mailout else []
         try:
-            compiled = compile_letter(letter, settings, self._mailout_id or "doctor")
-            message = _built(compiled, settings)
+            message = _built(compile_letter(letter, settings, self._mailout_id or "doctor"), settings)
         except BadInput as exc:
             return [*checks, stop("letter", str(exc), _MEND)]
         checks.append(unsubscribe_check(message, settings, leaves=self._leaves))
         if mailout is not None:
-            checks += [size_check(message, letter), text_check(message)]
+            checks += fault_checks(letter)
             checks.append(links_check(letter.html, settings.base_url, leaves=self._leaves))
-            checks.append(variables_check(store, mailout, compiled))
+            checks.append(variables_check(store, mailout, letter))
         return checks
 
 
@@ -156,48 +155,36 @@ def unsubscribe_check(message: EmailMessage, settings: MessageSettings, *, leave
     return stop(name, what, fix) if leaves else warning(name, what, fix)
 
 
-def size_check(message: EmailMessage, letter: Letter) -> Check:
-    """As the recipient gets it; the start of a mailout reckons with a footer of a thousand bytes."""
-    name = "letter.size"
-    size = max(len(_part(message, "html").encode()), len(letter.html.encode("utf-8", "replace")) + 1_000)
-    what = f"The HTML of the letter has {size / 1000:.0f} KB."
-    fix = "Make it shorter, and take what is pasted from an office program through plain text first."
-    if size > GMAIL_CUTS_AT:
-        more = f" Gmail cuts letters at {GMAIL_CUTS_AT // 1000} KB, and the unsubscribe link falls off."
-        return stop(name, what + more, fix)
-    return warning(name, what, fix) if size > _SIZE_WARNS else ok(name, what)
+def fault_checks(letter: Letter) -> list[Check]:
+    """What the start of the mailout would refuse, in the same words; and a letter that comes close to it."""
+    found = {fault.part: fault.words for fault in faults_of(letter)}
+    checks = [stop(f"letter.{part}", words, _MEND) for part, words in found.items()]
+    if LetterPart.SIZE not in found:
+        what = f"The HTML of the letter has {size_of(letter) / 1000:.0f} KB."
+        fix = "Make it shorter, and take what is pasted from an office program through plain text first."
+        near = size_of(letter) > _SIZE_WARNS
+        checks.append(warning("letter.size", what, fix) if near else ok("letter.size", what))
+    if LetterPart.TEXT not in found:
+        checks.append(_text_check(letter))
+    return checks
 
 
-def text_check(message: EmailMessage) -> Check:
-    """The footer is in every text part, so a letter that says nothing is short and not empty."""
-    name = "letter.text"
-    words = _part(message, "plain").partition("———")[0].split()
+def _text_check(letter: Letter) -> Check:
+    words = letter.text.split()
     if words:
-        return ok(name, f"The plain text has {count_of(len(words), 'word')}.")
+        return ok("letter.text", f"The plain text has {count_of(len(words), 'word')}.")
     what = "The letter has no plain text: watches, screen readers and spam filters see an empty letter."
-    return warning(name, what, "Write some words beside the images.")
+    return warning("letter.text", what, "Write some words beside the images.")
 
 
-def _part(message: EmailMessage, kind: str) -> str:
-    part = message.get_body((kind,))
-    content = part.get_content() if part is not None else ""
-    assert isinstance(content, str)
-    return content
-
-
-def variables_check(store: Store, mailout: Mailout, compiled: CompiledLetter) -> Check:
+def variables_check(store: Store, mailout: Mailout, letter: Letter) -> Check:
     """Only variables without a fallback of their own are looked up."""
     name = "letter.variables"
-    needed = compiled.missing({})
+    needed = needed_of(letter)
     if not needed or mailout.audience is not None:
         return ok(name, "The letter needs no values of its readers, or has fallbacks for them.")
-    lacking = {variable: store.subscribers.count_lacking(mailout.tenant_id, variable) for variable in needed}
-    shown = [f"{variable} for {number}" for variable, number in lacking.items() if number]
-    if not shown:
+    counts = {variable: store.subscribers.count_lacking(mailout.tenant_id, variable) for variable in needed}
+    lacking = lacking_words({variable: people for variable, people in counts.items() if people})
+    if not lacking:
         return ok(name, f"Every active subscriber has {listed(needed)}.")
-    first = next(variable for variable, number in lacking.items() if number)
-    return stop(
-        name,
-        f"Active subscribers without a value: {listed(shown)}.",
-        f'Give it a fallback in the letter, {{{{ {first} | default: "…" }}}}, or import the missing values.',
-    )
+    return stop(name, " ".join(lacking), "Or import the missing values.")
