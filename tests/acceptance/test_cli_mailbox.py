@@ -16,7 +16,7 @@ def test_messages_are_classified_as_json(tmp_path: Path) -> None:
     done = run_program(["mailbox", "classify", *files, "--json"], ENVIRONMENT, tmp_path)
     assert done.returncode == 0, done.stderr
     bounce, wish = json.loads(done.stdout)
-    assert list(bounce) == ["file", "kind", "recipient", "bounce", "code", "reason"]
+    assert list(bounce) == ["file", "kind", "recipient", "bounce", "code", "reason", "cause"]
     assert bounce["file"] == files[0]
     assert (bounce["kind"], bounce["bounce"], bounce["code"]) == ("bounce", "soft", "5.2.2")
     assert (wish["kind"], wish["recipient"], wish["bounce"]) == ("opt_out", "petr@firma.example", None)

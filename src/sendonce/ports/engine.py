@@ -32,6 +32,7 @@ from sendonce.domain.engine.event_route import Listening
 from sendonce.domain.engine.events import DeliveryEvent, EventKind, EventVerdict, UnreadableEvent
 from sendonce.domain.engine.jobs import BEFORE_ALL, Books, ClaimRequest, Job, JobState, Settlement, Turn
 from sendonce.domain.engine.letters import Letter
+from sendonce.domain.engine.mailbox.found import FoundMail, MailCursor
 from sendonce.domain.engine.outcomes import Outcome
 from sendonce.domain.engine.parcels import Parcel, Quota
 from sendonce.domain.engine.reports import RecipientOutcome
@@ -331,6 +332,32 @@ class Outbox(Protocol):
     def done(self, entry_id: str) -> None: ...
 
 
+class MailboxLog(Protocol):
+    """How far each folder of each mailbox was read, and what was found there, once a message."""
+
+    def cursor(self, mailbox: str, folder: str) -> MailCursor | None: ...
+
+    def known(self, mailbox: str, keys: Collection[str]) -> set[str]:
+        """Which of these keys were found in it before, in whichever folder."""
+
+    def keep(
+        self,
+        mailbox: str,
+        folder: str,
+        cursor: MailCursor,
+        found: Sequence[FoundMail],
+        doors: Collection[str] = (),
+    ) -> int:
+        """Note what is new of ``found`` and move the cursor, in one transaction; how many were new.
+
+        For a message about a job whose dispatch is of a kind in ``doors``, the outbox gets an entry under
+        ``<kind>.answered``. The cursor never goes back under the same validity.
+        """
+
+    def all(self, *, job_id: str | None = None, limit: int = 100) -> Sequence[FoundMail]:
+        """The newest first."""
+
+
 class EventIntake(Protocol):
     """Where delivery events are taken in."""
 
@@ -627,5 +654,6 @@ class EngineStore(SendingStore, Protocol):
     jobs: Jobs
     events: Events
     workers: Workers
+    mailbox_log: MailboxLog
 
     def close(self) -> None: ...

@@ -118,7 +118,28 @@ class EngineSettings:
         "Certificates to trust instead of the system's, for a server of your own.", "/etc/ssl/our-ca.pem")
     smtp_messages_per_connection: int = setting("SMTP", whole(1), 100,
         "After so many letters a new connection is made; some servers set a limit.")
-    imap_host: str = setting("SMTP", kinds.host, "",
-        "The same account's IMAP server: letters in its Sent folder will settle doubt. From your mail "
-        "provider. Not used yet.", "imap.example.com")
+    # IMAP
+    imap_host: str = setting("IMAP", kinds.host, "",
+        "The IMAP server of the mailbox that letters are sent from: bounces, replies and wishes to "
+        "unsubscribe are read there. Empty: no mailbox is read. From your mail provider.",
+        "imap.example.com")
+    imap_port: int = setting("IMAP", whole(1, 65535), 993,
+        "Its port: 993 with TLS from the start, 143 with STARTTLS.")
+    imap_security: str = setting("IMAP", kinds.choice("starttls", "tls", "plain"), "",
+        "How the connection is protected.",
+        "tls", otherwise="tls on port 993, plain on a loopback host, else starttls")
+    imap_username: str = setting("IMAP", kinds.text, "",
+        "The account; often the whole address.", "news@example.com", fallback="SMTP_USERNAME")
+    imap_password: str = secret("IMAP",
+        "Its password, or the application password if the account has two-step sign-in.",
+        fallback="SMTP_PASSWORD")
+    imap_folders: tuple[str, ...] = setting("IMAP", kinds.several(kinds.text), ("INBOX",),
+        "The folders to read, as the server calls them. Add the spam folder if replies end up there.",
+        "INBOX,Junk")
+    imap_read_seconds: float = setting("IMAP", kinds.seconds(zero=False), 60.0,
+        "How often a worker or a scheduler reads the mailbox.")
+    imap_server_files_sent: bool = setting("IMAP", kinds.flag, False,
+        "Whether the server itself puts a copy of every letter that it takes over SMTP into its folder of "
+        "sent letters, as Gmail does: then a letter in doubt is looked for there. Say true only if it does: "
+        "a letter that is not there may be sent again. Not used yet.")
     # fmt: on

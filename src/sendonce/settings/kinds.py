@@ -338,9 +338,10 @@ def setting(group: str, kind: Kind[T], default: T, help: str, example: str = "",
     return declared
 
 
-def secret(group: str, help: str, kind: Kind[str] = secret_text) -> str:
-    """Declare a setting whose value nobody gets to see."""
-    declared: str = field(default="", metadata={"group": group, "kind": kind, "help": help, "secret": True})
+def secret(group: str, help: str, kind: Kind[str] = secret_text, **more: str) -> str:
+    """Declare a setting whose value nobody gets to see; ``more`` may give ``fallback``."""
+    details = {"group": group, "kind": kind, "help": help, "secret": True, **more}
+    declared: str = field(default="", metadata=details)
     return declared
 
 

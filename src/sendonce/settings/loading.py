@@ -171,6 +171,8 @@ def _work_out_defaults(values: dict[str, Any], given: _Given) -> None:
         values["APP_BASE_URL"] = f"http://127.0.0.1:{values['PORT']}"
     if not values["SMTP_SECURITY"]:
         values["SMTP_SECURITY"] = usual_security(values["SMTP_HOST"], values["SMTP_PORT"])
+    if not values["IMAP_SECURITY"]:
+        values["IMAP_SECURITY"] = usual_security(values["IMAP_HOST"], values["IMAP_PORT"])
     if not given.find("STATE_DIR").text:
         # The XDG specification: a relative path in the variable is to be ignored.
         xdg = Path(given.process.get("XDG_STATE_HOME", ""))
@@ -179,7 +181,7 @@ def _work_out_defaults(values: dict[str, Any], given: _Given) -> None:
 
 
 def usual_security(host: str, port: int) -> str:
-    """How a connection to such an SMTP server is protected."""
-    if port == 465:
+    """How a connection to such a mail server is protected."""
+    if port in (465, 993):
         return "tls"
     return "plain" if is_loopback(host) else "starttls"

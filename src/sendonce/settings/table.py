@@ -28,6 +28,7 @@ GROUPS = {
     "mailouts": "Mailouts",
     "AWS": "Amazon SES and SNS",
     "SMTP": "SMTP",
+    "IMAP": "The mailbox that answers come to (IMAP)",
     "Notion": "Notion",
     "prospecting": "Prospecting",
     "crawling": "Visits to companies' sites",

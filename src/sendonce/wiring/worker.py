@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sendonce.ports.store import Store
 from sendonce.wiring.doubts import doubt_quiet, make_resolvers, witness_of
 from sendonce.wiring.house import worker_name
+from sendonce.wiring.mailbox import make_mailbox_chores
 from sendonce.wiring.messages import message_settings
 from sendonce.wiring.notion import make_notion_chores
 from sendonce.wiring.reports import write_due_reports
@@ -95,7 +96,11 @@ def arm_failpoint(settings: Settings) -> None:
 
 def make_chores(settings: Settings, store: Store) -> list[Chore]:
     """What a worker does now and then beside sending."""
-    return [(2.0, lambda: write_due_reports(settings, store)), *make_notion_chores(settings, store)]
+    return [
+        (2.0, lambda: write_due_reports(settings, store)),
+        *make_notion_chores(settings, store),
+        *make_mailbox_chores(settings, store),
+    ]
 
 
 def make_housekeeper(settings: Settings, store: Store) -> Housekeeper:

@@ -11,6 +11,7 @@ from sendonce.adapters.stores.memory.events import MemoryEvents
 from sendonce.adapters.stores.memory.jobs import MemoryJobs
 from sendonce.adapters.stores.memory.keys import MemoryKeys
 from sendonce.adapters.stores.memory.ledger import MemoryLedger
+from sendonce.adapters.stores.memory.mailbox_log import MemoryMailboxLog
 from sendonce.adapters.stores.memory.mailouts import MemoryMailouts
 from sendonce.adapters.stores.memory.people import (
     MemoryAssets,
@@ -33,6 +34,7 @@ from sendonce.ports.engine import (
     Jobs,
     Ledger,
     Letters,
+    MailboxLog,
     Outbox,
     Permits,
     SenderHolds,
@@ -57,6 +59,7 @@ class MemoryStore:
     mailouts: Mailouts
     assets: Assets
     outbox: Outbox
+    mailbox_log: MailboxLog
     subscribers: Subscribers
     sign_ups: SignUps
     suppressions: Suppressions
@@ -83,6 +86,7 @@ class MemoryStore:
         self.mailouts = MemoryMailouts(self.state)
         self.assets = MemoryAssets()
         self.outbox = MemoryOutbox(self.state)
+        self.mailbox_log = MemoryMailboxLog(self.state)
         self.subscribers = MemorySubscribers(self.state)
         self.sign_ups = MemorySignUps(self.state)
         self.suppressions = MemorySuppressions(self.state)

@@ -132,6 +132,11 @@ class MemoryPeople:
         erased = sum(new != old for new, old in zip(audit, self._state.audit, strict=True))
         erased += sum(new != old for new, old in zip(outbox, self._state.outbox, strict=True))
         self._state.audit, self._state.outbox = audit, outbox
+        for place, mail in self._state.found_mail.items():
+            sender, recipient = scrubber.text(mail.sender), scrubber.text(mail.recipient)
+            bare = replace(mail, sender=sender, recipient=recipient, reason=scrubber.text(mail.reason))
+            self._state.found_mail[place] = bare
+            erased += bare != mail
         for entry in self._state.mailouts.values():
             if entry.plan_cursor in scrubber.spellings:
                 entry.plan_cursor = entry.plan_cursor[:1]

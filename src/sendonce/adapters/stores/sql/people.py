@@ -17,6 +17,7 @@ from sendonce.adapters.stores.schema import (
     attempts,
     audit_log,
     delivery_events,
+    mailbox_messages,
     mailouts,
     message_jobs,
     outbox,
@@ -83,9 +84,7 @@ class SqlPeople:
             scrubber = Scrubber([address.text, address.key, *_spellings(tx, key)], name)
             jobs = list(tx.execute(sa.select(J.id).where(J.suppression_key == key)).scalars())
             events = _event_ids(tx, jobs, scrubber)
-            documents = {
-                table.name: _mentions(tx, table, scrubber) for table in (outbox, audit_log, mailouts)
-            }
+            documents = {table.name: _mentions(tx, table, scrubber) for table in _WITH_DOCUMENTS}
         with self._db.writing() as tx:
             if pepper_in_force(self._db, tx) != pepper:
                 raise Unavailable("The keys were rotated at this very moment: nothing was erased. Try again.")
@@ -219,12 +218,18 @@ def _erase_plan_cursors(tx: Connection, scrubber: Scrubber) -> None:
         tx.execute(shorter.values({cursor: sa.func.substr(cursor, 1, 1)}))
 
 
-_DOCUMENTS = {"outbox": ("body", "error"), "audit_log": ("subject", "details"), "mailouts": ("audience",)}
+_DOCUMENTS = {
+    "outbox": ("body", "error"),
+    "audit_log": ("subject", "details"),
+    "mailouts": ("audience",),
+    "mailbox_messages": ("sender", "recipient", "reason"),
+}
+_WITH_DOCUMENTS = (outbox, audit_log, mailouts, mailbox_messages)
 
 
 def _erase_documents(tx: Connection, ids: dict[str, list[str]], scrubber: Scrubber) -> int:
     erased = 0
-    for table in (outbox, audit_log, mailouts):
+    for table in _WITH_DOCUMENTS:
         for row in _rows(tx, table, ids[table.name]):
             columns = _DOCUMENTS[table.name]
             changes = {column: scrubber.document(getattr(row, column)) for column in columns}

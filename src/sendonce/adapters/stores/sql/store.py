@@ -19,6 +19,7 @@ from sendonce.adapters.stores.sql.events import SqlEvents
 from sendonce.adapters.stores.sql.jobs import SqlJobs
 from sendonce.adapters.stores.sql.keys import SqlKeys
 from sendonce.adapters.stores.sql.letters import SqlLetters
+from sendonce.adapters.stores.sql.mailbox_log import SqlMailboxLog
 from sendonce.adapters.stores.sql.mailouts import SqlMailouts
 from sendonce.adapters.stores.sql.outbox import SqlOutbox
 from sendonce.adapters.stores.sql.people import SqlPeople
@@ -52,6 +53,7 @@ from sendonce.ports.engine import (
     Jobs,
     Ledger,
     Letters,
+    MailboxLog,
     Outbox,
     Permits,
     SenderHolds,
@@ -88,6 +90,7 @@ class SqlStore:
     mailouts: Mailouts
     assets: Assets
     outbox: Outbox
+    mailbox_log: MailboxLog
     subscribers: Subscribers
     sign_ups: SignUps
     suppressions: Suppressions
@@ -121,6 +124,7 @@ class SqlStore:
         self.mailouts = SqlMailouts(database)
         self.assets = SqlAssets(database)
         self.outbox = SqlOutbox(database)
+        self.mailbox_log = SqlMailboxLog(database)
         self.subscribers = SqlSubscribers(database)
         self.sign_ups = SqlSignUps(database)
         self.suppressions = SqlSuppressions(database)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sendonce.domain.engine.mailbox.addresses import first_address
-from sendonce.domain.engine.mailbox.causes import Bounce, Diagnosis, readable
+from sendonce.domain.engine.mailbox.causes import Bounce, Cause, Diagnosis, readable
 from sendonce.domain.engine.mailbox.mime import Mail
 from sendonce.domain.engine.mailbox.notices import from_daemon, read_notice
 from sendonce.domain.engine.mailbox.replies import is_automatic, is_command, is_reply, own_words, wants_out
@@ -33,7 +33,7 @@ class MailKind(StrEnum):
 class Classified:
     """``recipient`` is whom it is about: who was not reached, who complained, who wrote.
 
-    ``bounce`` and ``code`` tell of bounces and delays. ``reason`` is a line for people.
+    ``bounce``, ``code`` and ``cause`` tell of bounces and delays. ``reason`` is a line for people.
     """
 
     kind: MailKind
@@ -41,6 +41,7 @@ class Classified:
     bounce: Bounce | None = None
     code: str | None = None
     reason: str | None = None
+    cause: Cause | None = None
 
 
 def classify(mail: Mail) -> Classified:
@@ -83,11 +84,11 @@ def _notice(mail: Mail) -> Classified | None:
 
 
 def _came_back(recipient: str | None, said: Diagnosis) -> Classified:
-    return Classified(MailKind.BOUNCE, recipient, said.bounce, said.code, said.reason or None)
+    return Classified(MailKind.BOUNCE, recipient, said.bounce, said.code, said.reason or None, said.cause)
 
 
 def _waits(recipient: str | None, said: Diagnosis) -> Classified:
-    return Classified(MailKind.DELAY, recipient, None, said.code, said.reason or None)
+    return Classified(MailKind.DELAY, recipient, None, said.code, said.reason or None, said.cause)
 
 
 def _letter(mail: Mail) -> Classified:

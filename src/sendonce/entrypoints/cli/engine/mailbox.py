@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from sendonce.domain.engine.checks import count_of
-from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table
+from sendonce.entrypoints.cli.context import opened_store, ready_settings, time_zone
+from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
 from sendonce.errors import BadInput
 
 group = typer.Typer(
@@ -29,8 +30,48 @@ def classify(
     if json:
         print_json(found)
         return
-    columns = ["file", "kind", "recipient", "bounce", "code", "reason"]
+    columns = ["file", "kind", "recipient", "bounce", "code", "reason", "cause"]
     print_table(count_of(len(found), "message"), columns, [list(each.values()) for each in found])
+
+
+@group.command()
+def read(json: JsonFlag = False) -> None:
+    """Read the mailbox now, as a worker does by itself: bounces and wishes to unsubscribe take effect."""
+    from sendonce.wiring.mailbox import read_mailboxes
+
+    settings = ready_settings(quiet=json)
+    with opened_store(settings) as store:
+        readings = read_mailboxes(settings, store)
+    if json:
+        print_json(
+            [
+                {"mailbox": name, "messages": it.messages, "ours": it.ours, "kinds": dict(it.kinds)}
+                for name, it in readings.items()
+            ]
+        )
+        return
+    for name, it in readings.items():
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(it.kinds.items()))
+        about = f": {kinds}; {it.ours} about letters of ours" if it.messages else ""
+        say(f"{name}: {count_of(it.messages, 'new message')}{about}.")
+
+
+@group.command("list")
+def list_(
+    job: Annotated[str | None, typer.Option(help="Only what is about this job.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="How many at the most.")] = 100,
+    json: JsonFlag = False,
+) -> None:
+    """Show what was found in the mailbox, the newest first."""
+    settings = ready_settings()
+    with opened_store(settings) as store:
+        found = store.mailbox_log.all(job_id=job, limit=limit)
+    if json:
+        print_json([as_dict(mail) for mail in found])
+        return
+    columns = ["found", "kind", "who", "bounce", "job", "reason"]
+    rows = [(m.found_at, m.kind, m.recipient or m.sender, m.bounce, m.job_id, m.reason) for m in found]
+    print_table(count_of(len(rows), "message"), columns, rows, time_zone(settings))
 
 
 def _beginning_of(file: Path) -> bytes:

@@ -1,0 +1,47 @@
+"""What was found in a mailbox, and how far it was read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sendonce.domain.engine.mailbox.classify import MailKind
+
+
+@dataclass(frozen=True, slots=True)
+class MailCursor:
+    """``last_uid`` is the last message that was read. Numbers of another ``uid_validity`` mean nothing."""
+
+    uid_validity: int
+    last_uid: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMail:
+    """A message, once. ``key`` outlives the server's numbers; ``job_id`` is the letter that it is about.
+
+    Of what people write only the kind is kept: ``reason`` is what a server said.
+    """
+
+    key: str
+    kind: MailKind
+    job_id: str | None = None
+    sender: str | None = None
+    recipient: str | None = None
+    bounce: str | None = None
+    code: str | None = None
+    reason: str | None = None
+    sent_at: datetime | None = None
+    found_at: datetime | None = None
+
+
+def answered_topic(kind: str) -> str:
+    """Under which the outbox tells a door what came back to a letter of its dispatch."""
+    return f"{kind}.answered"
+
+
+def answer_body(mail: FoundMail, dispatch_id: str, owner_id: str) -> dict[str, Any]:
+    """What the door is told. It names the job and no person."""
+    told = {"dispatch_id": dispatch_id, "owner_id": owner_id, "job_id": mail.job_id}
+    return {**told, "kind": str(mail.kind), "bounce": mail.bounce, "code": mail.code}

@@ -1,0 +1,236 @@
+"""Read the sending mailbox: what came back to letters of ours.
+
+    new messages ─► what is it? ─► about which letter? ─► bounce, delay, complaint: a delivery event
+                                                       ─► wish to unsubscribe: suppressed
+                                                       ─► noted, and its door told ─► the cursor moves
+
+The effect comes before the note: whoever dies between the two reads the message again, and an effect that is
+there already does not happen twice. Messages are only looked at: none is marked, moved or deleted.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Protocol
+
+from sendonce.domain.engine.addresses import Address, parse_address
+from sendonce.domain.engine.events import BounceType, DeliveryEvent, EventKind, EventVerdict
+from sendonce.domain.engine.mailbox.causes import Bounce, Cause
+from sendonce.domain.engine.mailbox.classify import Classified, MailKind, classify
+from sendonce.domain.engine.mailbox.found import FoundMail, MailCursor
+from sendonce.domain.engine.mailbox.mime import Mail, read_mail
+from sendonce.domain.engine.mailbox.references import References, date_of, message_key, references_of
+from sendonce.errors import BadInput
+from sendonce.ports.engine import EngineStore
+
+log = logging.getLogger(__name__)
+
+BATCH = 10
+"""Messages that are in memory at a time: each may have a megabyte."""
+MOST_AT_ONCE = 2_000
+"""Messages of one round. What is left waits for the next."""
+FIRST_LOOK = timedelta(days=30)
+"""How far back the first reading of a folder goes, and one after the server has numbered it anew."""
+
+
+class MailFolder(Protocol):
+    """A folder that is open for reading. Every call raises Unavailable where the server does not answer."""
+
+    uid_validity: int
+    uid_next: int
+
+    def younger_than(self, age: timedelta) -> Sequence[int]:
+        """The numbers of the messages that came since, rising."""
+
+    def after(self, uid: int) -> Sequence[int]:
+        """The numbers above this one, rising."""
+
+    def fetch(self, uids: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+        """The beginning of each message, a megabyte at most. What is gone by now is left out."""
+
+
+class OpenAccount(Protocol):
+    def folder(self, name: str) -> MailFolder: ...
+
+
+class MailAccount(Protocol):
+    """``name`` tells mailboxes apart."""
+
+    name: str
+
+    def opened(self) -> AbstractContextManager[OpenAccount]: ...
+
+
+class OptOuts(Protocol):
+    """How a wish is granted to get no more letters."""
+
+    def of_letter(self, job_id: str) -> object: ...
+
+    def of_address(self, address: Address) -> object: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingRules:
+    """``own`` are the keys of our own addresses: what we wrote ourselves is no answer.
+
+    ``secrets`` prove that a token in a message is ours. ``doors`` are the kinds of dispatches whose doors
+    want to be told.
+    """
+
+    folders: Sequence[str]
+    own: frozenset[str]
+    secrets: Sequence[bytes]
+    doors: Collection[str] = ()
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a round found: how many messages of each kind, and how many of them are about letters of ours."""
+
+    kinds: Counter[str] = field(default_factory=Counter)
+    ours: int = 0
+
+    @property
+    def messages(self) -> int:
+        return self.kinds.total()
+
+
+class MailboxReader:
+    def __init__(
+        self, account: MailAccount, store: EngineStore, opt_outs: OptOuts, rules: ReadingRules
+    ) -> None:
+        self._account = account
+        self._store = store
+        self._opt_outs = opt_outs
+        self._rules = rules
+
+    def run(self) -> Reading:
+        """One round over all folders. Raises Unavailable."""
+        reading = Reading()
+        with self._account.opened() as account:
+            for name in self._rules.folders:
+                self._read(account.folder(name), name, reading)
+        if reading.messages:
+            facts = {"mailbox": self._account.name, **reading.kinds, "about_our_letters": reading.ours}
+            log.info("mailbox read", extra={"fields": facts})
+        return reading
+
+    def _read(self, folder: MailFolder, name: str, reading: Reading) -> None:
+        kept, mailbox = self._store.mailbox_log, self._account.name
+        cursor = kept.cursor(mailbox, name)
+        if cursor is not None and cursor.uid_validity == folder.uid_validity:
+            uids = folder.after(cursor.last_uid)
+        else:
+            uids = folder.younger_than(FIRST_LOOK)
+            if not uids:
+                kept.keep(mailbox, name, MailCursor(folder.uid_validity, folder.uid_next - 1), ())
+        uids = uids[:MOST_AT_ONCE]
+        for start in range(0, len(uids), BATCH):
+            batch = uids[start : start + BATCH]
+            found = self._take([raw for _, raw in folder.fetch(batch)], reading)
+            kept.keep(mailbox, name, MailCursor(folder.uid_validity, batch[-1]), found, self._rules.doors)
+
+    def _take(self, messages: Sequence[bytes], reading: Reading) -> list[FoundMail]:
+        read = [(read_mail(raw), raw) for raw in messages]
+        keyed = {message_key(mail, raw): mail for mail, raw in read}
+        known = self._store.mailbox_log.known(self._account.name, keyed)
+        found = [self._apply(key, mail) for key, mail in keyed.items() if key not in known]
+        for each in found:
+            reading.kinds[each.kind] += 1
+            reading.ours += each.job_id is not None
+        return found
+
+    def _apply(self, key: str, mail: Mail) -> FoundMail:
+        """Do what follows from a message, and say what is to be noted of it."""
+        told = self._classified(mail)
+        about = references_of(mail, self._rules.secrets)
+        job_id = self._known_job(about, told)
+        if told.kind is MailKind.OPT_OUT:
+            self._opt_out(job_id, told)
+        elif job_id is not None and told.kind in _EVENTS:
+            self._record(job_id, told, key, mail)
+        said_by_server = told.kind in (MailKind.BOUNCE, MailKind.DELAY)
+        return FoundMail(
+            key=key,
+            kind=told.kind,
+            job_id=job_id,
+            sender=None if said_by_server else told.recipient,
+            recipient=told.recipient if said_by_server else None,
+            bounce=told.bounce,
+            code=told.code,
+            reason=told.reason if said_by_server else None,
+            sent_at=date_of(mail),
+        )
+
+    def _classified(self, mail: Mail) -> Classified:
+        told = classify(mail)
+        author = _readable(told.recipient)
+        wrote_it_ourselves = author is not None and author.key in self._rules.own
+        return replace(told, kind=MailKind.OTHER) if wrote_it_ourselves and told.kind in _ANSWERS else told
+
+    def _known_job(self, about: References, told: Classified) -> str | None:
+        """What servers and complaint desks say counts with proof only; a thread is enough for an answer."""
+        job_id = about.proven if told.kind in _EVENTS else about.job_id
+        return job_id if job_id is not None and self._store.jobs.get(job_id) is not None else None
+
+    def _opt_out(self, job_id: str | None, told: Classified) -> None:
+        """Of a letter whose thread is known its recipient is meant, who may write from another address."""
+        author = _readable(told.recipient)
+        if job_id is not None:
+            self._opt_outs.of_letter(job_id)
+        elif author is not None:
+            self._opt_outs.of_address(author)
+
+    def _record(self, job_id: str, told: Classified, key: str, mail: Mail) -> None:
+        job = self._store.jobs.get(job_id)
+        if job is None or job.attempt == 0:
+            return
+        kind = _EVENTS[told.kind]
+        event = DeliveryEvent(
+            event_id=f"mailbox:{key}",
+            # Two reports of the same failure are one fact; a delay may be told again and again.
+            natural_key=f"mailbox:{job_id}:{kind}:{key if kind is EventKind.DEFERRED else told.bounce}",
+            kind=kind,
+            occurred_at=date_of(mail) or self._store.ledger.now(),
+            message_id=None,
+            job_id=job_id,
+            attempt=job.attempt,
+            recipients=(job.recipient,),
+            bounce_type=_bounce_type(told),
+            bounce_subtype=str(told.cause) if told.cause else None,
+            code=told.code,
+            reason=told.reason,
+            raw={"mailbox": self._account.name},
+        )
+        if self._store.events.record(event) is EventVerdict.DUPLICATE_SEND:
+            log.error("a second copy of a letter left", extra={"fields": {"job": job_id}})
+
+
+_EVENTS = {
+    MailKind.BOUNCE: EventKind.BOUNCE,
+    MailKind.DELAY: EventKind.DEFERRED,
+    MailKind.COMPLAINT: EventKind.COMPLAINT,
+}
+_ANSWERS = (MailKind.REPLY, MailKind.AUTO_REPLY, MailKind.OPT_OUT)
+_OF_THE_MAILBOX = (Cause.FULL, Cause.NO_MAILBOX, Cause.NO_DOMAIN, Cause.DISABLED)
+
+
+def _bounce_type(told: Classified) -> BounceType | None:
+    """A filter or a fault of ours says nothing about the mailbox: it must not count towards its end."""
+    if told.bounce is None:
+        return None
+    if told.bounce is Bounce.HARD:
+        return BounceType.PERMANENT
+    return BounceType.TRANSIENT if told.cause in _OF_THE_MAILBOX else BounceType.UNDETERMINED
+
+
+def _readable(text: str | None) -> Address | None:
+    try:
+        return parse_address(text) if text else None
+    except BadInput:
+        return None

@@ -1,0 +1,88 @@
+"""A user who sends over SMTP and reads the answers. The provider is the sandbox, all else is real."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sendonce.sandbox.mailbox import Mailbox
+from tests.adapters.mailbox_stage import running_mailbox
+from tests.nursery import run_program
+
+WORDS = ("bounce", "softbounce", "delay", "complaint", "ooto", "reply", "optout", "fine")
+LETTER = "---\nsubject: November offers\n---\n\nDear friends, fresh bread is here.\n"
+
+
+class Home:
+    def __init__(self, folder: Path, database_url: str, mailbox: Mailbox) -> None:
+        self.folder = folder
+        self.environment = {
+            "PYTHONUTF8": "1",
+            **mailbox.environment(),
+            "DATABASE_URL": database_url,
+            "STATE_DIR": str(folder / "state"),
+            "APP_BASE_URL": "https://mail.example.com",
+            "UNSUBSCRIBE_SECRET": "a long secret of this house, for links",
+            "MAIL_FOOTER_ADDRESS": "1 Example Street",
+            "RATE_LIMIT_PER_SEC": "0",
+            "BURY_INTERVAL_SECONDS": "0.3",
+            "IN_DOUBT_QUIET_SECONDS": "0.5",
+        }
+
+    def run(self, *arguments: str, code: int = 0) -> str:
+        done = run_program(arguments, self.environment, self.folder)
+        assert done.returncode == code, done.stderr + done.stdout
+        assert "Traceback" not in done.stderr
+        return done.stdout if code == 0 else done.stderr
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self.run(*arguments, "--json"))
+
+    def send(self, *people: str) -> str:
+        (self.folder / "people.csv").write_text("email\n" + "\n".join(people) + "\n")
+        (self.folder / "letter.md").write_text(LETTER)
+        self.run("subscribers", "import", "people.csv")
+        mailout: str = self.json("mailout", "create", "letter.md")["id"]
+        done = run_program(["mailout", "send", mailout, "--yes"], self._without_imap(), self.folder)
+        assert done.returncode == 0, done.stderr
+        return mailout
+
+    def _without_imap(self) -> dict[str, str]:
+        """Whoever sends reads the mailbox, too, and might read half of the answers before the test does."""
+        return {**self.environment, "IMAP_HOST": ""}
+
+
+@pytest.fixture
+def mailbox() -> Iterator[Mailbox]:
+    with running_mailbox() as running:
+        yield running
+
+
+def test_what_comes_back_takes_effect(tmp_path: Path, sqlite_url: str, mailbox: Mailbox) -> None:
+    home = Home(tmp_path, sqlite_url, mailbox)
+    mailout = home.send(*(f"{word}+{word}@example.org" for word in WORDS))
+    (read,) = home.json("mailbox", "read")
+    kinds = {"bounce": 2, "delay": 1, "complaint": 1, "auto_reply": 1, "reply": 1, "opt_out": 1}
+    assert read["kinds"] == kinds
+    assert (read["messages"], read["ours"]) == (7, 7)
+    counts = home.json("mailout", "status", mailout)["counts"]
+    assert (counts["sent"], counts["bounced"], counts["complained"]) == (8, 2, 1)
+    suppressed = {each["address"] for each in home.json("suppression", "list")}
+    assert suppressed == {f"{word}+{word}@example.org" for word in ("bounce", "complaint", "optout")}
+    assert home.json("mailbox", "read")[0]["messages"] == 0
+    assert {each["kind"] for each in home.json("mailbox", "list")} == set(kinds)
+    mailbox.folders["INBOX"].renumber()
+    assert home.json("mailbox", "read")[0]["messages"] == 0
+
+
+def test_people_are_told_what_to_set(tmp_path: Path, sqlite_url: str, mailbox: Mailbox) -> None:
+    home = Home(tmp_path, sqlite_url, mailbox)
+    assert "new messages" in home.run("mailbox", "read")
+    home.environment["IMAP_PASSWORD"] = "wrong"
+    assert "IMAP_PASSWORD" in home.run("mailbox", "read", code=1)
+    home.environment["IMAP_HOST"] = ""
+    assert "IMAP_HOST is not set" in home.run("mailbox", "read", code=2)
