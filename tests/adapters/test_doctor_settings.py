@@ -211,6 +211,13 @@ def test_a_state_directory_that_cannot_be_is_a_stop(database: str, tmp_path: Pat
     assert "cannot be used" in found.told("state")
 
 
+def test_signatures_that_nobody_checks_are_a_stop(database: str, tmp_path: Path) -> None:
+    """Where letters leave by SES, no state directory is looked at."""
+    found = doctor(database, tmp_path, {"DEATH_PROOF": "signature"})
+    assert "DEATH_PROOF is signature" in found.told("state")
+    assert found.stops() == {"state"}
+
+
 def test_locks_that_lock_nothing_are_a_stop(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

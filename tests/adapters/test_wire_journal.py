@@ -19,7 +19,7 @@ from sendonce.adapters.wire_journal import SLOT, StateDirectory, WireLog, Worker
 from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
 from sendonce.domain.engine.workers import WorkerRecord
 from sendonce.errors import RefusedByRule
-from sendonce.ports.engine import Wired
+from sendonce.ports.mortality import Wired
 
 LEDGER = "ledger-1"
 # A worker in a process of its own: it enlists, journals one letter, says so, and waits for its end.

@@ -250,6 +250,38 @@ def test_a_zombies_late_request_is_refused_and_its_letter_is_sent_once(
         assert (zombie.end(), other.end()) == (0, 0)
 
 
+def test_without_a_disk_a_dead_workers_letters_die_by_their_signatures(
+    tmp_path: Path, postgres_url: str
+) -> None:
+    """Killed on the wire with a group in its hands: all of it is in doubt when its time is over, none before,
+    the worker is over by itself, and no lock was ever held."""
+    settings = {"SES_SIGNATURE_WINDOW_SECONDS": "3", "IN_DOUBT_QUIET_SECONDS": "60"}
+    flags = ["--signature-window=2"]
+    with opened(World(tmp_path, postgres_url, flags, DEATH_PROOF="signature", **settings)) as world:
+        world.plan(3)
+        dead = world.worker(FAILPOINT="body-after:1")
+        assert dead.wait() == -signal.SIGKILL
+        held = world.eye.count("sending")
+        assert held
+        heir = world.worker()
+        until(lambda: world.eye.count("in_doubt") == held, 20, "the signatures' time is over")
+        proofs = world.eye.rows("SELECT death_proof FROM message_jobs WHERE state = 'in_doubt'")
+        assert all("the signature expired at the provider" in row[0] for row in proofs)
+        long_ago = "UPDATE workers SET seen_at = started_at - interval '1 hour' WHERE pid = :pid"
+        world.eye.change(long_ago, pid=dead.pid)
+        over = "SELECT count(*) FROM workers WHERE ended_at IS NOT NULL AND pid = :pid"
+        until(lambda: world.eye.number(over, pid=dead.pid), 20, "the dead worker is over")
+        assert heir.end() == 0
+        assert len(set(accepted(world))) == len(accepted(world))
+        assert not list(world.disk.rglob("workers"))
+
+
+def test_only_ses_lets_letters_die_by_their_signatures(tmp_path: Path, sqlite_url: str) -> None:
+    with opened(World(tmp_path, sqlite_url, DEATH_PROOF="signature", TRANSPORT="maildir")) as world:
+        told = world.run("worker", "--until-idle", expect=2)
+        assert "DEATH_PROOF is signature, and letters leave by maildir" in told
+
+
 def test_a_paused_mailout_rests_and_a_cancelled_one_ends(world: World) -> None:
     world.plan(1000)
     world.sandbox.faults(slow=[60, 60])

@@ -69,7 +69,7 @@ class Scene:
         return found
 
     def resolve(self) -> int:
-        policy = DoubtPolicy(QUIET, timedelta(minutes=20), "news@example.com")
+        policy = DoubtPolicy(QUIET, "news@example.com")
         resolver = DoubtResolver(self.store, self, policy, ROUTE, lambda: str(uuid4()))
         return asyncio.run(resolver.run())
 

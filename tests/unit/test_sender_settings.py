@@ -9,6 +9,7 @@ import pytest
 from sendonce.domain.engine.sender_identities import NewSender
 from sendonce.errors import BadSetting
 from sendonce.settings import Settings, load_settings
+from sendonce.wiring.mortality import require_death_proof
 from sendonce.wiring.senders import key_of, own_settings, settings_of
 
 OWN = {
@@ -48,6 +49,16 @@ def test_an_ses_sender_has_its_own_key_or_the_environments() -> None:
     assert (made.aws_session_token, made.aws_region) == ("", "eu-west-1")
     without = settings_of(own(), NewSender("a@example.net", "ses", "eu-west-1")).settings
     assert without.aws_access_key_id == "AKIAOWN"
+
+
+def test_a_letter_that_no_signature_lets_die_needs_a_lock() -> None:
+    """An added sender too: without a disk it could never be told whether its letters still leave."""
+    require_death_proof(settings_of(own(), NEWS).settings)
+    diskless = own(TRANSPORT="ses", DEATH_PROOF="signature")
+    require_death_proof(diskless)
+    require_death_proof(settings_of(diskless, NewSender("a@example.net", "ses", "eu-west-1")).settings)
+    with pytest.raises(BadSetting, match="letters leave by smtp"):
+        require_death_proof(settings_of(diskless, NEWS).settings)
 
 
 def test_another_access_key_is_another_route() -> None:

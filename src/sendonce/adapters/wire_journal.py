@@ -39,7 +39,7 @@ from zlib import crc32
 from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
 from sendonce.domain.engine.workers import ClaimCount, WorkerRecord
 from sendonce.errors import RefusedByRule, Unavailable
-from sendonce.ports.engine import Wired
+from sendonce.ports.mortality import Wired
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ _TEXT = SLOT - 10  # the rest: eight digits of checksum, a blank and a newline
 
 
 class WorkerFile:
-    """The locked file of a living worker: ports.Journal."""
+    """The locked file of a living worker: ports.mortality.Life."""
 
     def __init__(self, path: Path, descriptor: int, worker_id: str, slots: int, adoption: int) -> None:
         self.path = path
@@ -66,6 +66,10 @@ class WorkerFile:
         self.highest_claim = 0
         self.count = ClaimCount(worker_id, 0, adoption)
         self._write_header()
+
+    @property
+    def lock_file(self) -> str:
+        return self.path.name
 
     def wire(self, job_id: str, attempt: int) -> bool:
         """False when the journal cannot be written, or is full: then the letter must not be sent."""
@@ -122,7 +126,10 @@ class WorkerFile:
 
 
 class StateDirectory:
-    """``<state>/<ledger id>/``: the lock domain, the workers' files, the highest claim number seen."""
+    """ports.mortality.Mortality of a machine.
+
+    ``<state>/<ledger id>/``: the lock domain, the workers' files, the highest claim number seen.
+    """
 
     def __init__(self, root: Path, ledger_id: str) -> None:
         self._root = root / ledger_id

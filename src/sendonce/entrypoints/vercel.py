@@ -69,7 +69,7 @@ def fit_for_vercel(given: Settings) -> Settings:
         raise BadSetting("\n".join(problems))
     state = Path(tempfile.gettempdir()) / "sendonce"
     # A lasting key has no session token; what stands in the environment is Vercel's own.
-    return replace(given, state_dir=state, aws_session_token="")
+    return replace(given, state_dir=state, death_proof="signature", aws_session_token="")
 
 
 async def tick(settings: Settings, store: Store, seconds: float) -> int:

@@ -1,4 +1,4 @@
-"""What the engine needs from outside: the ledger, what carries letters, and what proves a worker's death.
+"""What the engine needs from outside: the ledger and what carries letters. (Death has a port of its own.)
 
 Each port is as small as its consumer needs, so that SQLite, PostgreSQL, DynamoDB and the in-memory
 fake can all be it. Stores are plain synchronous code; transports wait on many sockets and are async.
@@ -21,9 +21,7 @@ A database with transactions keeps more; nothing in the flows asks for it.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
-from enum import Enum
 from typing import Any, Protocol, runtime_checkable
 
 from sendonce.domain.engine.dispatches import Dispatch, DispatchResult, NewDispatch, NewJob
@@ -487,38 +485,6 @@ class Archive(Protocol):
 
     def prune(self, kind: str, before: datetime) -> int:
         """Remove the records of the days before that one; how many. Raises Unavailable."""
-
-
-class Wired(Enum):
-    """What a dead worker's journal says of an attempt for which it has no reply."""
-
-    NEVER = "never"  # not a byte of the body left
-    MAYBE = "maybe"  # it was on the wire, or the journal cannot be read
-
-
-class WireLog(Protocol):
-    """The journal of a worker that is proven dead."""
-
-    @property
-    def proof(self) -> str: ...
-
-    @property
-    def claims(self) -> int:
-        """How many claims its worker had made when it last wrote their count, just after their commit."""
-
-    def verdict(self, job_id: str, attempt: int) -> Outcome | Wired: ...
-
-
-class Graveyard(Protocol):
-    """Who is dead, as far as this process can prove it."""
-
-    lock_domain: str
-
-    def open_if_dead(self, worker: WorkerRecord) -> AbstractContextManager[WireLog | None]:
-        """The dead worker's journal, held while it is buried; None where there is no proof of death."""
-
-    def sees_alive(self, worker: WorkerRecord) -> bool:
-        """Whether this process can prove that the worker lives."""
 
 
 class Journal(Protocol):

@@ -38,6 +38,9 @@ class EngineSettings:
         "is settled by absence.")
     bury_interval_seconds: float = setting("sending", kinds.seconds(zero=False), 10.0,
         "How often a worker looks for dead workers of its machine.")
+    death_proof: str = setting("sending", kinds.choice("lock", "signature"), "lock",
+        "What proves that a worker is dead: its lock in STATE_DIR, or, for SES where no disk outlives a "
+        "process, the signatures of its letters, which expire.")
     worker_name: str = setting("sending", kinds.text, "",
         "The name of this worker in lists and logs.",
         "mailer-1", otherwise="the host name and the process id")

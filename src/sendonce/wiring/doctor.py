@@ -41,6 +41,7 @@ from sendonce.wiring.messages import (
     require_for_leaving,
     sample_message_settings,
 )
+from sendonce.wiring.mortality import SIGNATURE, mortality_of, require_death_proof
 from sendonce.wiring.notion import letter_sources, notion_client, notion_names
 from sendonce.wiring.senders import keys_of, settings_of
 from sendonce.wiring.stores import open_store, sqlite_file, state_directory
@@ -67,7 +68,7 @@ def _probes(settings: Settings, door: StoreDoor, mailout_id: str | None) -> Sequ
     leaves = configuration.leaves
 
     def look(store: Store) -> None:
-        check_ledger(store, state_directory(settings, store))
+        check_ledger(store, mortality_of(settings, store))
 
     probes: list[Probe] = [
         SettingsProbe(configuration),
@@ -75,7 +76,7 @@ def _probes(settings: Settings, door: StoreDoor, mailout_id: str | None) -> Sequ
         *_exposure_probes(settings, door),
         LedgerProbe(door, look),
         WorkersProbe(door),
-        StateProbe(door, lambda store: state_directory(settings, store), settings.state_dir),
+        *_death_probes(settings, door),
         DiskProbe(_folders(settings)),
     ]
     if not configuration.missing:
@@ -117,6 +118,17 @@ def _exposure_probes(settings: Settings, door: StoreDoor) -> list[Probe]:
         return store.exposures() if isinstance(store, SqlStore) else ()
 
     return [] if sqlite_file(settings) else [ExposureProbe(door, look)]
+
+
+def _death_probes(settings: Settings, door: StoreDoor) -> list[Probe]:
+    """Locks are tried out. That SES refuses old signatures is taken for granted."""
+    try:
+        require_death_proof(settings)
+    except BadInput as exc:
+        return [_Foregone("state", str(exc))]
+    if settings.death_proof == SIGNATURE:
+        return []
+    return [StateProbe(door, lambda store: state_directory(settings, store), settings.state_dir)]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from sendonce.wiring.transports import make_transport
 
 if TYPE_CHECKING:
     from sendonce.flows.engine.resolve_doubts import DoubtResolver, Witness
+    from sendonce.ports.mortality import Expiry
     from sendonce.ports.store import Store
 
 
@@ -26,9 +27,21 @@ def witness_of(settings: Settings) -> Witness | None:
 
 def make_resolvers(settings: Settings, store: Store) -> list[DoubtResolver]:
     """For the environment's own sender, and for every other whose letters go another way."""
+    return [_resolver(each, store) for each in _routes(settings, store)]
+
+
+def make_expiries(settings: Settings, store: Store) -> list[Expiry]:
+    """By SES's own clock, for each route."""
+    from sendonce.adapters.signatures import SignatureExpiry
+
+    window = timedelta(seconds=settings.ses_signature_window_seconds)
+    witnesses = [witness_of(each.settings) for each in _routes(settings, store)]
+    return [SignatureExpiry(witness, window) for witness in witnesses if witness is not None]
+
+
+def _routes(settings: Settings, store: Store) -> list[SenderSettings]:
     everybody = (*_added(settings, store), own_settings(settings))
-    by_route = {each.route: each for each in everybody if each.settings.transport == "ses"}
-    return [_resolver(each, store) for each in by_route.values()]
+    return list({each.route: each for each in everybody if each.settings.transport == "ses"}.values())
 
 
 def _added(settings: Settings, store: Store) -> list[SenderSettings]:
@@ -49,7 +62,6 @@ def _resolver(sender: SenderSettings, store: Store) -> DoubtResolver:
     assert witness is not None
     policy = DoubtPolicy(
         quiet=doubt_quiet(settings),
-        signature_window=timedelta(seconds=settings.ses_signature_window_seconds),
         canary_sender=settings.sender if settings.doubt_canary else None,
     )
     return DoubtResolver(store, witness, policy, sender.route, lambda: str(uuid.uuid4()))

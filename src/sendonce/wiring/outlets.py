@@ -10,14 +10,15 @@ from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.flows.engine.outlet import Outlet, OutletOptions
 from sendonce.settings import Settings
 from sendonce.wiring.messages import message_settings
+from sendonce.wiring.mortality import require_death_proof
 from sendonce.wiring.senders import SenderSettings, own_settings, settings_of
 from sendonce.wiring.transports import make_transport, sender_key
 
 if TYPE_CHECKING:
     from sendonce.domain.engine.sender_identities import SenderIdentity
-    from sendonce.flows.engine.enlist import StateKeeper
     from sendonce.flows.engine.keep_time import TimeKeeper
     from sendonce.ports.engine import Meter
+    from sendonce.ports.mortality import Mortality
     from sendonce.ports.store import Store
 
 
@@ -27,7 +28,7 @@ class OutletMaker:
 
     settings: Settings
     store: Store
-    state: StateKeeper
+    mortality: Mortality
     clock: TimeKeeper
     meter: Meter
     name: str
@@ -42,6 +43,7 @@ class OutletMaker:
 
     def _make(self, sender: SenderSettings, name: str, sender_id: str) -> Outlet:
         settings = sender.settings
+        require_death_proof(settings)
         retry = RetryPolicy(settings.max_tries, settings.retry_base_seconds, settings.retry_max_seconds)
         return Outlet(
             OutletOptions(
@@ -56,7 +58,7 @@ class OutletMaker:
                 sender_id=sender_id,
             ),
             store=self.store,
-            state=self.state,
+            mortality=self.mortality,
             transport=make_transport(settings),
             message_settings=message_settings(settings, self.store),
             clock=self.clock,

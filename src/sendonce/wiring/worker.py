@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from sendonce.flows.mailouts.keep_house import Housekeeper
     from sendonce.ports.engine import Meter
     from sendonce.ports.store import Store
-from sendonce.wiring.doubts import doubt_quiet, make_resolvers, witness_of
+from sendonce.wiring.doubts import doubt_quiet, make_expiries, make_resolvers, witness_of
 from sendonce.wiring.house import worker_name
 from sendonce.wiring.mailbox import make_mailbox_chores
 from sendonce.wiring.messages import message_settings
+from sendonce.wiring.mortality import mortality_of, require_death_proof
 from sendonce.wiring.notion import make_notion_chores
 from sendonce.wiring.reports import write_due_reports
 from sendonce.wiring.senders import keys_of
-from sendonce.wiring.stores import state_directory
 from sendonce.wiring.transports import make_transport
 
 
@@ -35,7 +35,8 @@ def require_for_work(settings: Settings, store: Store) -> None:
     """What a worker of this process cannot do without, before a mailout is started that it is to carry out:
     or else the mailout is sending, and nobody sends it."""
     make_transport(settings)
-    state_directory(settings, store).require_writable()
+    require_death_proof(settings)
+    mortality_of(settings, store).require_writable()
 
 
 def make_worker(
@@ -55,9 +56,9 @@ def make_worker(
     letters = message_settings(settings, store)
     note_signing(store.keys, letters.unsubscribe_secret)
     own_name = name or worker_name(settings)
-    state = state_directory(settings, store)
+    mortality = mortality_of(settings, store)
     clock = TimeKeeper(store.ledger, witness, doubt_quiet(settings), clocks)
-    maker = OutletMaker(settings, store, state, clock, meter, own_name)
+    maker = OutletMaker(settings, store, mortality, clock, meter, own_name)
 
     def engage_steward(planner: str, pause: Callable[[], bool]) -> Steward:
         check = make_sender_check(settings, store, PATIENTLY)
@@ -72,10 +73,11 @@ def make_worker(
             account_shared=settings.ses_account_shared,
         ),
         store=store,
-        state=state,
+        mortality=mortality,
         outlet=maker.own(),
         outlets=Outlets(store, maker.of, keys_of(settings)),
         clock=clock,
+        expiries=lambda: make_expiries(settings, store),
         resolvers=lambda: make_resolvers(settings, store),
         engage_steward=engage_steward,
         chores=make_chores(settings, store),
@@ -117,4 +119,4 @@ def make_housekeeper(settings: Settings, store: Store) -> Housekeeper:
     )
     starter = DueStarter(store, lambda: message_settings(settings, store), check)
     chores = make_chores(settings, store)
-    return Housekeeper(store, state_directory(settings, store), rules, starter.run, chores)
+    return Housekeeper(store, mortality_of(settings, store), rules, starter.run, chores)

@@ -34,6 +34,9 @@ class Pulse(NamedTuple):
     rests_until: datetime | None = None
 
 
+NO_LOCK = ""
+"""The lock domain of a worker that holds no lock. Its death shows by the signatures of its letters alone."""
+
 ADOPTED = "the database was adopted"
 """How workers of the time before ended."""
 VOUCHED = "adopt --nothing-was-lost"
@@ -73,9 +76,19 @@ class WorkerRecord:
         """Whether it was heard of lately. For display: a worker that is stopped may still wake up."""
         return self._silence(now) < SILENT_AFTER
 
+    @property
+    def has_lock(self) -> bool:
+        return self.lock_domain != NO_LOCK
+
     def is_missing(self, now: datetime) -> bool:
-        """Whether it has been silent for so long that a person should look. No proof of death, either."""
-        return self._silence(now) >= MISSING_AFTER
+        """Whether it has been silent for so long that a person should look. No proof of death, either.
+
+        One without a lock needs no person: its letters die by themselves, and then it is over.
+        """
+        return self.has_lock and self.is_silent_for(MISSING_AFTER, now)
+
+    def is_silent_for(self, time: timedelta, now: datetime) -> bool:
+        return self._silence(now) >= time
 
     def _silence(self, now: datetime) -> timedelta:
         heard = self.seen_at or self.started_at

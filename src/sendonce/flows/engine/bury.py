@@ -10,7 +10,8 @@ from sendonce.domain.engine.jobs import Settlement
 from sendonce.domain.engine.outcomes import Deferred, InDoubt
 from sendonce.domain.engine.workers import WorkerRecord
 from sendonce.errors import LedgerRolledBack, RefusedByRule
-from sendonce.ports.engine import Graveyard, JobRef, SendingStore, Wired, WireLog
+from sendonce.ports.engine import JobRef, SendingStore
+from sendonce.ports.mortality import Graveyard, Wired, WireLog
 
 log = logging.getLogger(__name__)
 

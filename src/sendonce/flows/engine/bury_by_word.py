@@ -7,7 +7,8 @@ import logging
 from sendonce.domain.engine.workers import WorkerRecord
 from sendonce.errors import NotFound, RefusedByRule
 from sendonce.flows.engine.bury import bury_if_dead
-from sendonce.ports.engine import EngineStore, Graveyard
+from sendonce.ports.engine import EngineStore
+from sendonce.ports.mortality import Graveyard
 
 log = logging.getLogger(__name__)
 

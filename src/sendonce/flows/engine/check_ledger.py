@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from sendonce.domain.engine.claim_counts import HOW_TO_GO_ON, refuse_if_halted
 from sendonce.domain.engine.fingerprints import refuse_another_database
 from sendonce.domain.engine.workers import ClaimCount, LedgerIdentity
 from sendonce.errors import LedgerRolledBack
 from sendonce.ports.engine import SendingStore
-
-
-class ClaimWitness(Protocol):
-    """What is known about claims outside the database: the state directory."""
-
-    def highest_claim(self) -> int: ...
-
-    def claim_counts(self) -> Sequence[ClaimCount]: ...
+from sendonce.ports.mortality import ClaimWitness
 
 
 def check_ledger(store: SendingStore, witness: ClaimWitness) -> None:

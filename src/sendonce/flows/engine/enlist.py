@@ -6,41 +6,18 @@ import logging
 import os
 import socket
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
 
-from sendonce.domain.engine.workers import ClaimCount, WorkerRecord
+from sendonce.domain.engine.workers import WorkerRecord
 from sendonce.errors import RefusedByRule, Unavailable
-from sendonce.flows.engine.check_ledger import ClaimWitness
-from sendonce.ports.engine import Graveyard, Journal, SendingStore
+from sendonce.ports.engine import SendingStore
+from sendonce.ports.mortality import Life, Mortality
 
 log = logging.getLogger(__name__)
 
 
-class OwnJournal(Journal, Protocol):
-    path: Path
-    inode: int
-    highest_claim: int
-    count: ClaimCount
-
-    def close(self, *, settled: bool) -> None: ...
-
-
-class StateKeeper(Graveyard, ClaimWitness, Protocol):
-    """The state directory of this machine."""
-
-    def enlist(self, name: str, worker_id: str, slots: int, adoption: int) -> OwnJournal: ...
-
-    def sweep(self, name: str, known: set[str]) -> None: ...
-
-    def keep_claim(self, claim_seq: int, count: ClaimCount | None) -> None: ...
-
-    def boot_id(self) -> str: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Enlistment:
-    """A worker's row in the ledger and its journal in the state directory."""
+    """A worker's row in the ledger, and its life where others can see it."""
 
     worker_id: str
     name: str
@@ -48,22 +25,22 @@ class Enlistment:
     route: str
     sender_id: str
     store: SendingStore
-    state: StateKeeper
+    mortality: Mortality
 
-    def sign_on(self, slots: int) -> OwnJournal:
+    def sign_on(self, slots: int) -> Life:
         """The journal, with room for so many letters. Others may bury the worker from now on."""
         adoption = self.store.ledger.identity().adoptions
-        journal = self.state.enlist(self.name, self.worker_id, slots, adoption)
+        journal = self.mortality.enlist(self.name, self.worker_id, slots, adoption)
         record = WorkerRecord(
             id=self.worker_id,
             name=self.name,
             transport=self.transport,
             route=self.route,
             sender_id=self.sender_id,
-            lock_domain=self.state.lock_domain,
-            lock_file=journal.path.name,
+            lock_domain=self.mortality.lock_domain,
+            lock_file=journal.lock_file,
             inode=journal.inode,
-            boot_id=self.state.boot_id(),
+            boot_id=self.mortality.boot_id(),
             host=socket.gethostname(),
             pid=os.getpid(),
         )
@@ -74,13 +51,13 @@ class Enlistment:
             raise
         return journal
 
-    def sign_off(self, journal: OwnJournal) -> None:
+    def sign_off(self, journal: Life) -> None:
         """If the ledger cannot be told, the file stays and the next worker buries this one."""
         settled = False
         try:
             self.store.workers.end(self.worker_id, "left")
             highest = max(journal.highest_claim, self.store.ledger.identity().claim_seq)
-            self.state.keep_claim(highest, journal.count)
+            self.mortality.keep_claim(highest, journal.count)
             settled = True
         except (Unavailable, RefusedByRule) as exc:
             log.error("the worker could not sign off", extra={"fields": {"error": str(exc)}})

@@ -23,7 +23,7 @@ from sendonce.errors import RefusedByRule, Unavailable
 from sendonce.flows.engine.build import ParcelBuilder
 from sendonce.flows.engine.daemon_threads import to_daemon_thread
 from sendonce.flows.engine.duties import Duty, attend_to
-from sendonce.flows.engine.enlist import Enlistment, OwnJournal, StateKeeper
+from sendonce.flows.engine.enlist import Enlistment
 from sendonce.flows.engine.hold_sender import Holding
 from sendonce.flows.engine.keep_rate import RateKeeper
 from sendonce.flows.engine.keep_time import TimeKeeper
@@ -31,6 +31,7 @@ from sendonce.flows.engine.own_claims import OwnClaims
 from sendonce.flows.engine.pulse import feel_pulse
 from sendonce.flows.engine.send import SendLoop, SendOptions
 from sendonce.ports.engine import Meter, SendingStore, Transport
+from sendonce.ports.mortality import Life, Mortality
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ class Outlet:
         options: OutletOptions,
         *,
         store: SendingStore,
-        state: StateKeeper,
+        mortality: Mortality,
         transport: Transport,
         message_settings: MessageSettings,
         clock: TimeKeeper,
@@ -70,7 +71,7 @@ class Outlet:
         self.id = str(uuid.uuid4())
         self._options = options
         self._store = store
-        self._state = state
+        self._mortality = mortality
         self._transport = transport
         self._letters = ParcelBuilder(store.letters, message_settings)
         self._clock = clock
@@ -83,9 +84,9 @@ class Outlet:
             transport=transport,
         )
         self._enlistment = Enlistment(
-            self.id, options.name, transport.name, options.route, options.sender_id, store, state
+            self.id, options.name, transport.name, options.route, options.sender_id, store, mortality
         )
-        self._journal: OwnJournal | None = None
+        self._journal: Life | None = None
         self._sender: SendLoop | None = None
         self._stopped = False
 
@@ -103,12 +104,12 @@ class Outlet:
         if self._stopped:
             self._sender.stop()
 
-    def _sign_on(self) -> OwnJournal:
+    def _sign_on(self) -> Life:
         known = {worker.lock_file for worker in self._store.workers.open()}
-        self._state.sweep(self._options.name, known)
+        self._mortality.sweep(self._options.name, known)
         return self._enlistment.sign_on(1024 + 8 * self._options.batch_size)
 
-    def _engage(self, journal: OwnJournal) -> SendLoop:
+    def _engage(self, journal: Life) -> SendLoop:
         sender = SendLoop(
             SendOptions(self._options.connections, self._options.batch_size, self._options.retry),
             ledger=self._store.ledger,
@@ -155,7 +156,7 @@ class Outlet:
         if self._journal is not None:
             await asyncio.shield(self._leave(self._journal))
 
-    async def _leave(self, journal: OwnJournal) -> None:
+    async def _leave(self, journal: Life) -> None:
         """A database that hangs is not waited for: the next worker buries this one."""
         try:
             async with asyncio.timeout(LEAVE_WITHIN):
@@ -164,7 +165,7 @@ class Outlet:
             error = f"The database did not answer within {LEAVE_WITHIN:g} seconds."
             log.error("the worker could not sign off", extra={"fields": {"error": error}})
 
-    def _sign_off(self, journal: OwnJournal) -> None:
+    def _sign_off(self, journal: Life) -> None:
         try:
             self._rates.close()
         except (Unavailable, RefusedByRule) as exc:

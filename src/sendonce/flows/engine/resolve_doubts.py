@@ -27,7 +27,7 @@ MOST_AT_ONCE = 200
 
 
 class Witness(Protocol):
-    """A provider whose clock fences off zombies and whose events tell what it took."""
+    """A provider that has a clock of its own, and whose events tell what it took."""
 
     name: str
 
@@ -39,7 +39,6 @@ class Witness(Protocol):
 @dataclass(frozen=True, slots=True)
 class DoubtPolicy:
     quiet: timedelta
-    signature_window: timedelta
     canary_sender: str | None
 
 
@@ -97,7 +96,6 @@ class DoubtResolver:
 
     async def run(self) -> int:
         """One round; how many jobs were proven absent and scheduled again."""
-        await self._fence()
         absent, canary_needed = await to_daemon_thread(self._look)
         if canary_needed:
             await self._launch_canary()
@@ -108,21 +106,6 @@ class DoubtResolver:
         moved = await to_daemon_thread(self._store.ledger.prove_absence, refs, proof)
         log.warning("not taken by the provider, scheduled again", extra={"fields": {"jobs": moved}})
         return moved
-
-    async def _fence(self) -> None:
-        """Requests signed longer ago than the window are refused by the provider: their senders are dead."""
-        if not await to_daemon_thread(self._has_old_claims):
-            return
-        server_time = await self._witness.server_time()
-        proof = f"the signature expired at the provider by {server_time:%Y-%m-%d %H:%M:%S}Z"
-        signed_before = server_time - self._policy.signature_window
-        fenced = await to_daemon_thread(self._store.ledger.fence, self._witness.name, signed_before, proof)
-        if fenced:
-            log.warning("fenced off by the signature window", extra={"fields": {"jobs": fenced}})
-
-    def _has_old_claims(self) -> bool:
-        oldest = self._store.ledger.oldest_claim()
-        return oldest is not None and self._store.ledger.now() - oldest >= self._policy.signature_window
 
     def _look(self) -> tuple[list[Doubt], bool]:
         """The doubts that are proven absent, and whether others wait for a canary."""

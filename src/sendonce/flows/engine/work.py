@@ -18,7 +18,7 @@ from sendonce.flows.engine.check_account import check_account
 from sendonce.flows.engine.check_ledger import check_ledger
 from sendonce.flows.engine.daemon_threads import to_daemon_thread
 from sendonce.flows.engine.duties import Chore, Duty, attend_to
-from sendonce.flows.engine.enlist import StateKeeper
+from sendonce.flows.engine.fence_off import fence_off
 from sendonce.flows.engine.finish_dispatches import Finisher
 from sendonce.flows.engine.keep_time import TimeKeeper
 from sendonce.flows.engine.miss_workers import RollCall
@@ -27,6 +27,7 @@ from sendonce.flows.engine.outlets import LOOK_EVERY, Outlets
 from sendonce.flows.engine.resolve_doubts import DoubtResolver
 from sendonce.flows.engine.shortages import shortages
 from sendonce.ports.engine import SendingStore
+from sendonce.ports.mortality import Expiry, Mortality
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +69,8 @@ class Worker:
     """One worker process. ``run`` returns when ``until`` says so or ``stop`` is called.
 
     ``outlet`` is that of the environment's own sender, ``outlets`` are those of all others. ``resolvers``
-    gives those who settle doubt, one for each route.
+    gives those who settle doubt, one for each route, and ``expiries`` what fences off letters of the dead
+    that no lock can tell of.
     """
 
     def __init__(
@@ -76,10 +78,11 @@ class Worker:
         options: WorkOptions,
         *,
         store: SendingStore,
-        state: StateKeeper,
+        mortality: Mortality,
         outlet: Outlet,
         outlets: Outlets,
         clock: TimeKeeper,
+        expiries: Callable[[], Sequence[Expiry]],
         resolvers: Callable[[], Sequence[DoubtResolver]],
         engage_steward: Callable[[str, Callable[[], bool]], Steward],
         chores: Sequence[Chore] = (),
@@ -87,10 +90,11 @@ class Worker:
     ) -> None:
         self._options = options
         self._store = store
-        self._state = state
+        self._mortality = mortality
         self._outlet = outlet
         self._outlets = outlets
         self._clock = clock
+        self._expiries = expiries
         self._resolvers = resolvers
         self._chores = chores
         self._puller = puller
@@ -128,9 +132,9 @@ class Worker:
             await self._outlet.close()
 
     def _prepare(self) -> None:
-        check_ledger(self._store, self._state)
+        check_ledger(self._store, self._mortality)
         self._clock.open()
-        bury_the_dead(self._store, self._state, self._options.retry_after)
+        bury_the_dead(self._store, self._mortality, self._options.retry_after)
 
     # -- at work -------------------------------------------------------------------------------
 
@@ -187,10 +191,12 @@ class Worker:
 
     async def _see_to_the_dead(self) -> None:
         retry_after = self._options.retry_after
-        await to_daemon_thread(bury_the_dead, self._store, self._state, retry_after, self.id)
+        await to_daemon_thread(bury_the_dead, self._store, self._mortality, retry_after, self.id)
         await to_daemon_thread(self._roll_call.call)
         await self._clock.mind()
         if self._clock.may_prove_absence:
+            for expiry in await to_daemon_thread(self._expiries):
+                await fence_off(self._store, expiry)
             for resolver in await to_daemon_thread(self._resolvers):
                 await resolver.run()
 

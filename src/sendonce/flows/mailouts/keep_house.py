@@ -20,12 +20,12 @@ from sendonce.flows.engine.bury import bury_the_dead
 from sendonce.flows.engine.check_ledger import check_ledger
 from sendonce.flows.engine.daemon_threads import to_daemon_thread
 from sendonce.flows.engine.duties import Chore, Duty, attend_to
-from sendonce.flows.engine.enlist import StateKeeper
 from sendonce.flows.engine.finish_dispatches import Finisher
 from sendonce.flows.engine.keep_time import TimeKeeper
 from sendonce.flows.engine.miss_workers import RollCall
 from sendonce.flows.mailouts.steward import Steward
 from sendonce.ports.mailouts import MailoutStore
+from sendonce.ports.mortality import Mortality
 
 log = logging.getLogger(__name__)
 
@@ -47,13 +47,13 @@ class Housekeeper:
     def __init__(
         self,
         store: MailoutStore,
-        state: StateKeeper,
+        mortality: Mortality,
         rules: HouseRules,
         start_due: Callable[[], None],
         chores: Sequence[Chore],
     ) -> None:
         self._store = store
-        self._state = state
+        self._mortality = mortality
         self._rules = rules
         self._chores = chores
         self._roll_call = RollCall(store)
@@ -86,8 +86,8 @@ class Housekeeper:
         await self._clock.mind()
 
     def _bury(self) -> None:
-        check_ledger(self._store, self._state)
-        bury_the_dead(self._store, self._state, self._rules.retry_after)
+        check_ledger(self._store, self._mortality)
+        bury_the_dead(self._store, self._mortality, self._rules.retry_after)
         self._roll_call.call()
 
     def _plan(self) -> None:

@@ -53,7 +53,7 @@ def adopt(
     been retried there: 'sendonce jobs retry' sends them again only with --not-sent-elsewhere.
     """
     from sendonce.flows.mailouts.adopt import adopt as adopt_database
-    from sendonce.wiring.stores import state_directory
+    from sendonce.wiring.mortality import mortality_of
 
     settings = ready_settings()
     with opened_store(settings) as store:
@@ -64,7 +64,7 @@ def adopt(
         if nothing_was_lost:
             _vouch(store, yes=yes, json=json)
             return
-        highest = state_directory(settings, store).highest_claim()
+        highest = mortality_of(settings, store).highest_claim()
         adopted = adopt_database(store, highest, getpass.getuser())
     if json:
         print_json({"in_doubt": adopted.in_doubt, "paused": [mailout.id for mailout in adopted.paused]})

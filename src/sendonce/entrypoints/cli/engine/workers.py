@@ -46,7 +46,7 @@ def bury(
 ) -> None:
     """End a worker whose death nobody can prove: its machine or its state directory is gone."""
     from sendonce.flows.engine.bury_by_word import bury_by_word
-    from sendonce.wiring.stores import state_directory
+    from sendonce.wiring.mortality import mortality_of
 
     if not certain:
         raise RefusedByRule(
@@ -55,9 +55,9 @@ def bury(
         )
     settings = ready_settings()
     with opened_store(settings) as store:
-        state = state_directory(settings, store)
+        graveyard = mortality_of(settings, store)
         actor = getpass.getuser()
-        doubted = bury_by_word(store, state, worker_id, actor, settings.retry_base_seconds)
+        doubted = bury_by_word(store, graveyard, worker_id, actor, settings.retry_base_seconds)
     if json:
         print_json({"id": worker_id, "in_doubt": doubted})
         return
