@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import timedelta
 
 import pytest
 
-from sendonce.adapters.stores.sql.store import SqlStore
+from sendonce.adapters.stores.sql.store import SqlStore, open_store
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.domain.prospecting.companies import CompanyStatus, Fact, Findings, FoundSite
@@ -164,3 +165,13 @@ def test_batches_that_meet_make_each_company_once(open_any_store: OpenStore) -> 
 def test_a_title_may_be_empty(prospects: Prospects) -> None:
     bare = FoundSite("https://a.ru/", "a.ru", "")
     assert prospects.companies.found(DEFAULT_TENANT, prospects.query, [bare], NOW).created == 1
+
+
+def test_a_batch_looks_up_its_own_domains_and_no_others(sqlite_url: str) -> None:
+    """SQLite would rather go through all domains that are known, once for each batch."""
+    with closing(open_store(sqlite_url)) as store, store.database.reading() as tx:
+        for name in ("found_companies", "found_visits", "found_owners"):
+            explain = f"EXPLAIN QUERY PLAN {store.database.statement(name)}"
+            given = {"tenant": "", "now": "", "sites": "[]"}
+            steps = [row[3] for row in store.database.driver(tx).execute(explain, given)]
+            assert any(step.endswith("(tenant_id=? AND domain=?)") for step in steps), steps

@@ -136,18 +136,14 @@ companies = Table(
 )
 
 # Every domain that leads to a company: its own, and those that its site has moved to. This key decides who
-# makes the company's row, so it is written first; the foreign key is checked at the commit.
+# makes the company's row, so it is written first, and has no foreign key: a deferred one would make SQLite
+# look through all letters for every new company.
 company_domains = Table(
     "company_domains",
     metadata,
     Column("tenant_id", Text, ForeignKey("tenants.id"), primary_key=True),
     Column("domain", Text, primary_key=True),
-    Column(
-        "company_id",
-        Identifier,
-        ForeignKey("companies.id", deferrable=True, initially="DEFERRED"),
-        nullable=False,
-    ),
+    Column("company_id", Identifier, nullable=False),
     # "own" or "redirect".
     Column("how", Text, nullable=False),
     moment("created_at", nullable=False),

@@ -159,7 +159,6 @@ def _create_companies() -> None:
         sa.Column("company_id", Identifier, nullable=False),
         sa.Column("how", sa.Text(), nullable=False),
         sa.Column("created_at", Moment(), nullable=False),
-        sa.ForeignKeyConstraint(["company_id"], ["companies.id"], deferrable=True, initially="DEFERRED"),
         sa.ForeignKeyConstraint(["tenant_id"], ["tenants.id"]),
         sa.PrimaryKeyConstraint("tenant_id", "domain"),
     )

@@ -68,7 +68,7 @@ def add_task(tx: Connection, database: Database, task: NewTask, now: datetime) -
     insert = insert_for(database)(processing_jobs).values(id=new_id(now), created_at=now, **names, **fresh)
     closed = T.state.in_(["done", "failed"])
     again = insert.on_conflict_do_update(index_elements=[T.dedupe_key], set_=fresh, where=closed)
-    return bool(tx.execute(again).rowcount == 1)
+    return tx.execute(again.returning(T.id)).first() is not None
 
 
 def take_tasks(
