@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.request import urlopen
 
 import typer
 
+from sendonce.entrypoints.cli.demo_stage import DemoStage, answers, free_port, make_directory, wait_until
 from sendonce.entrypoints.cli.mailouts.progress import measuring
 from sendonce.entrypoints.cli.output import print_table, say
-from sendonce.errors import BadInput, Unavailable
+from sendonce.errors import Unavailable
 
 if TYPE_CHECKING:
     from sendonce.domain.engine.doubts import Weighed
@@ -53,31 +51,20 @@ def demo(
 ) -> None:
     """Send a sample mailout through the sandbox: no account, no network, one worker killed on the way."""
     seed = random.SystemRandom().randrange(1_000_000) if seed is None else seed
-    _make_directory(directory)
+    make_directory(directory)
     with ExitStack() as stack:
-        Demo(directory.resolve(), count, seed, stack).run()
-
-
-def _make_directory(directory: Path) -> None:
-    marker = directory / ".sendonce-demo"
-    try:
-        if directory.exists() and not marker.exists():
-            raise BadInput(f"{directory} exists and is not a demo's: give another with --dir.")
-        shutil.rmtree(directory, ignore_errors=True)
-        directory.mkdir(parents=True)
-        marker.touch()
-    except OSError as exc:
-        raise BadInput(
-            f"The folder {directory} cannot be made: {exc.strerror}. Give another with --dir."
-        ) from exc
+        Demo(DemoStage(directory.resolve(), stack), count, seed).run()
 
 
 @dataclass
 class Demo:
-    directory: Path
+    stage: DemoStage
     count: int
     seed: int
-    stack: ExitStack
+
+    @property
+    def directory(self) -> Path:
+        return self.stage.directory
 
     def run(self) -> None:
         began = time.monotonic()
@@ -85,12 +72,10 @@ class Demo:
         self._start_the_world()
         self._prepare_the_list()
         mailout_id = self._start_the_mailout()
-        with self._store() as store:
+        with self.stage.store() as store:
             self._send_and_crash(store, mailout_id)
             self._wait_for_evidence(store, mailout_id)
-        for process in reversed(self._processes):
-            process.terminate()
-            process.wait(15)
+        self.stage.end()
         self._report(mailout_id, time.monotonic() - began)
 
     # -- the steps -----------------------------------------------------------------------------
@@ -99,20 +84,16 @@ class Demo:
         """The sandbox SES and the HTTP service that takes its events, each a process of its own."""
         from sendonce.sandbox.samples import LETTER, subscriber_lines
 
-        self._processes: list[subprocess.Popen[bytes]] = []
         self._letter = LETTER
         (self.directory / "subscribers.csv").write_text(
             "\n".join(subscriber_lines(self.count)), encoding="utf-8"
         )
-        port = _free_port()
-        arguments = ["--dir", str(self.directory / "sandbox"), "--port", "0", "--max-rate", str(RATE + 20)]
+        port = free_port()
+        arguments = ["--max-rate", str(RATE + 20)]
         arguments += ["--events-url", f"http://127.0.0.1:{port}/ses-events", "--seed", str(self.seed)]
         arguments += ["--bounce-share", "0.02", "--complaint-share", "0.004", "--faults", json.dumps(FAULTS)]
-        sandbox = self._spawn(
-            "sandbox", [sys.executable, "-m", "sendonce.sandbox", *arguments], {}, pipe=True
-        )
-        self._sandbox = json.loads(_first_line(sandbox))
-        self._environment = {
+        self._sandbox = self.stage.start_sandbox(*arguments)
+        self.stage.environment = {
             **self._sandbox["environment"],
             "DATABASE_URL": f"sqlite:///{self.directory / 'sendonce.db'}",
             "STATE_DIR": str(self.directory / "state"),
@@ -127,26 +108,26 @@ class Demo:
             "BURY_INTERVAL_SECONDS": "1",
             "IN_DOUBT_QUIET_SECONDS": str(QUIET_SECONDS),
         }
-        say(f"Sandbox SES at {self._sandbox['endpoint']} (pid {sandbox.pid})")
-        service = self._spawn("service", self._sendonce("serve", "--no-worker"), self._environment)
-        _wait_until(lambda: _answers(f"http://127.0.0.1:{port}/readyz"), "the HTTP service")
+        say(f"Sandbox SES at {self._sandbox['endpoint']} (pid {self._sandbox['pid']})")
+        service = self.stage.start("service", "serve", "--no-worker")
+        wait_until(lambda: answers(f"http://127.0.0.1:{port}/readyz"), "the HTTP service")
         say(f"HTTP service at http://127.0.0.1:{port} (pid {service.pid})")
 
     def _prepare_the_list(self) -> None:
-        counts = self._call("subscribers", "import", str(self.directory / "subscribers.csv"))
+        counts = self.stage.call("subscribers", "import", str(self.directory / "subscribers.csv"))
         for address in SUPPRESSED:
-            self._call("suppression", "add", address, "--note", "asked us by phone")
+            self.stage.call("suppression", "add", address, "--note", "asked us by phone")
         say(f"Imported {counts['inserted']} subscribers; {len(SUPPRESSED)} of them are suppressed.")
 
     def _start_the_mailout(self) -> str:
-        mailout = self._call("mailout", "create", str(self._letter))
-        self._call("mailout", "send", mailout["id"], "--detach")
+        mailout = self.stage.call("mailout", "create", str(self._letter))
+        self.stage.call("mailout", "send", mailout["id"], "--detach")
         say(f"Mailout {mailout['id']}: «{mailout['subject']}»")
         return str(mailout["id"])
 
     def _send_and_crash(self, store: Store, mailout_id: str) -> None:
         """One worker is killed at a random moment; another goes on."""
-        worker = self._spawn_worker("worker-1")
+        worker = self._start_worker("worker-1")
         moment = int(self.count * random.Random(self.seed).uniform(0.2, 0.6))  # noqa: S311 (not a secret)
         say(f"Worker 1 sends (pid {worker.pid}) …")
         books = store.jobs.books(mailout_id)
@@ -156,12 +137,12 @@ class Demo:
                 if (
                     worker.poll() is None
                     and books.planned - books.open >= moment
-                    and len(self._processes) == 3
+                    and len(self.stage.processes) == 3
                 ):
                     worker.send_signal(signal.SIGKILL)
                     worker.wait()
                     say(f"Worker 1 (pid {worker.pid}) was killed with SIGKILL at {moment} of {self.count}.")
-                    second = self._spawn_worker("worker-2")
+                    second = self._start_worker("worker-2")
                     say(f"Worker 2 goes on (pid {second.pid}) …")
                 time.sleep(0.05)
                 books = store.jobs.books(mailout_id)
@@ -176,7 +157,7 @@ class Demo:
                 return False
             return all(weighed.parked for weighed, _ in self._doubts(store, mailout_id))
 
-        _wait_until(settled, "the events", PATIENCE)
+        wait_until(settled, "the events", PATIENCE)
 
     def _doubts(self, store: Store, mailout_id: str) -> list[tuple[Weighed, int]]:
         from sendonce.flows.engine.resolve_doubts import summarise_doubts
@@ -184,7 +165,7 @@ class Demo:
         return summarise_doubts(store, timedelta(seconds=QUIET_SECONDS), mailout_id)
 
     def _report(self, mailout_id: str, seconds: float) -> None:
-        with self._store() as store:
+        with self.stage.store() as store:
             books = store.jobs.books(mailout_id)
             parked = self._doubts(store, mailout_id)
         accepted = Counter(
@@ -199,57 +180,14 @@ class Demo:
         say(f"{seconds:.0f} s. Look at it:")
         say(f"  letters   {self.directory / 'sandbox' / 'messages'}")
         say(f"  accepted  {self._sandbox['accepted_log']}")
-        ledger = f"DATABASE_URL={self._environment['DATABASE_URL']}"
+        ledger = f"DATABASE_URL={self.stage.environment['DATABASE_URL']}"
         say(f"  ledger    {ledger} sendonce mailout status {mailout_id}")
         say(f"  logs      {self.directory}/*.log")
         if duplicates or not books.balanced or len(accepted) != books.sent:
             raise Unavailable(f"The demo did not end as promised: see {self.directory}, seed {self.seed}.")
 
-    # -- processes -----------------------------------------------------------------------------
-
-    def _sendonce(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "sendonce", *arguments]
-
-    def _spawn_worker(self, name: str) -> subprocess.Popen[bytes]:
-        return self._spawn(name, self._sendonce("worker", "--name", name), self._environment)
-
-    def _spawn(
-        self, name: str, command: list[str], environment: dict[str, str], *, pipe: bool = False
-    ) -> subprocess.Popen[bytes]:
-        log: IO[bytes] = self.stack.enter_context((self.directory / f"{name}.log").open("wb"))
-        process = subprocess.Popen(  # noqa: S603 (our own program)
-            command,
-            cwd=self.directory,
-            env={"PYTHONUTF8": "1", **environment},
-            stdout=subprocess.PIPE if pipe else log,
-            stderr=log,
-        )
-        self.stack.callback(_end, process)
-        self._processes.append(process)
-        return process
-
-    def _call(self, *arguments: str) -> dict[str, Any]:
-        """Run a command as a user would, with --json, and read what it prints."""
-        done = subprocess.run(  # noqa: S603 (our own program)
-            [*self._sendonce(*arguments), "--json"],
-            cwd=self.directory,
-            env={"PYTHONUTF8": "1", **self._environment},
-            capture_output=True,
-            check=False,
-        )
-        if done.returncode:
-            # With --json some reasons are data: which lines of a list were rejected, and why.
-            reason = (done.stderr + done.stdout).decode(errors="replace").strip()
-            raise Unavailable(f"sendonce {' '.join(arguments)} failed: {reason or 'it gave no reason'}")
-        result: dict[str, Any] = json.loads(done.stdout)
-        return result
-
-    def _store(self) -> Any:
-        from contextlib import closing
-
-        from sendonce.wiring.stores import open_store_at
-
-        return closing(open_store_at(self._environment["DATABASE_URL"]))
+    def _start_worker(self, name: str) -> subprocess.Popen[bytes]:
+        return self.stage.start(name, "worker", "--name", name)
 
     def _stats(self) -> dict[str, Any]:
         with urlopen(self._sandbox["control"] + "stats", timeout=5) as answer:  # noqa: S310 (loopback)
@@ -269,44 +207,3 @@ def _rows(books: Books, accepted: Counter[str], duplicates: int) -> list[tuple[s
         ("bounced", books.bounced),
         ("complained", books.complained),
     ]
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        process.kill()
-    process.wait()
-    if process.stdout:
-        process.stdout.close()
-
-
-def _first_line(process: subprocess.Popen[bytes]) -> bytes:
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    if not line:
-        raise Unavailable("The sandbox did not start: see sandbox.log.")
-    return line
-
-
-def _free_port() -> int:
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urlopen(url, timeout=2) as answer:  # noqa: S310 (loopback)
-            return bool(answer.status == 200)
-    except OSError:
-        return False
-
-
-def _wait_until(condition: Callable[[], bool], what: str, patience: float = 20.0) -> None:
-    ends = time.monotonic() + patience
-    while not condition():
-        if time.monotonic() > ends:
-            raise Unavailable(f"Waited {patience:.0f} s for {what} in vain: the logs beside tell why.")
-        time.sleep(0.05)
