@@ -7,21 +7,25 @@ from typing import get_type_hints
 
 import pytest
 
-from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.domain.mailouts.mailouts import MailoutId
+from sendonce.ports.engine import Dispatches, Jobs
 from sendonce.ports.mailouts import Mailouts
 from sendonce.ports.people import Subscribers, Suppressions
 from sendonce.ports.prospecting import Companies, CompanyContacts, Duplicates
 
-# What a verb may begin with. A MailoutId is given only by a verb that was told the tenant.
-HANDLES = (TenantId, MailoutId)
+# What a verb may begin with. Handles come only from verbs that were told the tenant.
+HANDLES = (TenantId, MailoutId, DispatchId)
 
 OVER_ALL_TENANTS = {
     # the engine's work, whoever it is for
     *("Mailouts.being_prepared", "Mailouts.due", "Mailouts.running"),
     *("Mailouts.with_stale_report", "Mailouts.with_status"),
+    *("Dispatches.abandoned", "Dispatches.put_off_beyond", "Dispatches.to_finish"),
     # the database as a whole, or one person whoever wrote to them
-    "Mailouts.of_all_tenants",
+    *("Mailouts.of_all_tenants", "Jobs.count_by_state"),
+    # for the operator, who sees the jobs of all; and for the link in a letter, which names its job
+    *("Jobs.get", "Jobs.list", "Jobs.with_prefix"),
     # workers visit whoever waits; a visit is of one company
     *("Companies.take_visits", "Companies.visited", "Companies.put_off", "Companies.unreachable"),
     # every suppression names its tenant, or everybody
@@ -36,7 +40,7 @@ def verbs(port: type) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "port", [Subscribers, Suppressions, Mailouts, Companies, CompanyContacts, Duplicates]
+    "port", [Jobs, Dispatches, Subscribers, Suppressions, Mailouts, Companies, CompanyContacts, Duplicates]
 )
 def test_every_verb_asks_whose_rows_they_are(port: type) -> None:
     """Or is listed as one that goes over all tenants, with the reason."""

@@ -36,7 +36,7 @@ from sendonce.domain.engine.parcels import Parcel, Quota
 from sendonce.domain.engine.reports import RecipientOutcome
 from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity, WaitingSender
 from sendonce.domain.engine.senders import HoldOrder, SenderHold
-from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.domain.engine.workers import LedgerIdentity, Pulse, WorkerRecord, WorkerStatus
 
 JobRef = tuple[str, int]
@@ -181,29 +181,29 @@ class Queue(Protocol):
 class Jobs(Queue, Protocol):
     """Looking at the ledger, for people. All are listings, except ``get``."""
 
-    def books(self, dispatch_id: str) -> Books: ...
+    def books(self, dispatch_id: DispatchId) -> Books: ...
 
     def count_by_state(self) -> dict[str, int]: ...
 
-    def count_unsubscribed(self, dispatch_id: str) -> int:
+    def count_unsubscribed(self, dispatch_id: DispatchId) -> int:
         """Recipients of a dispatch who unsubscribed after it was sent to them."""
 
     def troubles(
-        self, dispatch_id: str, limit: int, *, among: Sequence[str] | None = None
+        self, dispatch_id: DispatchId, limit: int, *, among: Sequence[str] | None = None
     ) -> tuple[Sequence[Job], int]:
         """Jobs that are errors (``RecipientOutcome.is_error``): the first, and how many there are.
 
         With ``among`` only jobs of these ids count.
         """
 
-    def next_due(self, dispatch_id: str) -> Job | None:
+    def next_due(self, dispatch_id: DispatchId) -> Job | None:
         """The scheduled job of a dispatch that comes due first."""
 
     def list(
         self,
         *,
         states: Sequence[JobState] = (),
-        dispatch_id: str | None = None,
+        dispatch_id: DispatchId | None = None,
         worker_id: str | None = None,
         code: str | None = None,
         after: str = "",
@@ -217,7 +217,7 @@ class Jobs(Queue, Protocol):
         """The ids that begin so (see ``domain.ids.is_prefix``), at most ``limit``."""
 
     def outcomes(
-        self, dispatch_id: str, *, after: str = "", limit: int = 5000, only_errors: bool = False
+        self, dispatch_id: DispatchId, *, after: str = "", limit: int = 5000, only_errors: bool = False
     ) -> Sequence[RecipientOutcome]:
         """What became of each recipient, in the order of their keys; page with ``after``."""
 
@@ -228,20 +228,20 @@ class Dispatches(Protocol):
     def open(self, tenant_id: TenantId, new: NewDispatch) -> Dispatch:
         """A new dispatch, started and being planned. ``abandoned`` tells of it if that takes too long."""
 
-    def plan(self, dispatch_id: str, jobs: Sequence[NewJob]) -> int:
+    def plan(self, dispatch_id: DispatchId, jobs: Sequence[NewJob]) -> int:
         """Add scheduled jobs to it, also while it runs, and reopen one that is over; how many are new.
 
         A recipient who has a job in this dispatch gets no second one. Raises RefusedByRule for a cancelled
         dispatch, NotFound for an unknown one.
         """
 
-    def run(self, dispatch_id: str) -> bool:
+    def run(self, dispatch_id: DispatchId) -> bool:
         """All is planned: its jobs may be claimed. False when it is not being planned."""
 
-    def abandoned(self) -> Sequence[str]:
+    def abandoned(self) -> Sequence[DispatchId]:
         """Dispatches that a door began to plan and has not touched for ``PLANNED_WITHIN``."""
 
-    def get(self, dispatch_id: str) -> Dispatch | None: ...
+    def get(self, dispatch_id: DispatchId) -> Dispatch | None: ...
 
     def to_finish(self, *, thorough: bool = False) -> Sequence[Dispatch]:
         """Running dispatches that may be over: nothing is scheduled, or they were cancelled.
@@ -250,27 +250,27 @@ class Dispatches(Protocol):
         jobs in every running dispatch.
         """
 
-    def put_off_beyond(self, longest: timedelta) -> Sequence[str]:
+    def put_off_beyond(self, longest: timedelta) -> Sequence[DispatchId]:
         """Running dispatches with a job that the engine put off for more than ``longest``.
 
         A due time that a door chose stands, however far ahead: see ``NewJob``. Looks at each dispatch.
         """
 
-    def set_paused(self, dispatch_id: str, paused: bool) -> bool:
+    def set_paused(self, dispatch_id: DispatchId, paused: bool) -> bool:
         """False when it is over, cancelled or not started."""
 
-    def cancel(self, dispatch_id: str) -> bool:
+    def cancel(self, dispatch_id: DispatchId) -> bool:
         """Final: sets the flag, in the audit log too. The scheduled jobs are skipped by ``cancel_chunk``.
 
         What has not been started is over at once. False when it is over already.
         """
 
-    def cancel_chunk(self, dispatch_id: str, size: int) -> int: ...
+    def cancel_chunk(self, dispatch_id: DispatchId, size: int) -> int: ...
 
-    def call_back_chunk(self, dispatch_id: str, longest: timedelta, size: int) -> int:
+    def call_back_chunk(self, dispatch_id: DispatchId, longest: timedelta, size: int) -> int:
         """Jobs as in ``put_off_beyond`` are due now; how many of at most ``size``."""
 
-    def complete(self, dispatch_id: str) -> DispatchResult | None:
+    def complete(self, dispatch_id: DispatchId) -> DispatchResult | None:
         """running → over when nothing is scheduled or sending.
 
         In the same write the outbox gets an entry under ``<kind>.ended`` with the dispatch's id, its owner's

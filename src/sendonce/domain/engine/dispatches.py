@@ -14,7 +14,7 @@ from enum import StrEnum
 from sendonce.domain.engine.addresses import Address
 from sendonce.domain.engine.jobs import JobState
 from sendonce.domain.engine.senders import OWN_SENDER
-from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.errors import RefusedByRule
 
 RESTORED = "the database was restored or copied"
@@ -58,7 +58,7 @@ class Dispatch:
     letter: an unsubscription from this tenant does not keep it from them.
     """
 
-    id: str
+    id: DispatchId
     tenant_id: TenantId
     kind: str
     owner_id: str

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from sendonce.domain.engine.outcomes import Outcome
 from sendonce.domain.engine.senders import OWN_SENDER, SenderHold
-from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.engine.tenants import DispatchId, TenantId
 
 
 class JobState(StrEnum):
@@ -129,7 +129,7 @@ class ClaimedJob(NamedTuple):
     """
 
     id: str
-    dispatch_id: str
+    dispatch_id: DispatchId
     letter_id: str | None
     attempt: int
     tries: int
@@ -203,7 +203,7 @@ class Job:
 
     id: str
     tenant_id: TenantId
-    dispatch_id: str
+    dispatch_id: DispatchId
     recipient: str
     state: JobState
     attempt: int

@@ -10,7 +10,7 @@ from typing import NewType
 from sendonce.domain.engine.dispatches import Dispatch, DispatchPhase
 from sendonce.domain.engine.letters import Letter
 from sendonce.domain.engine.senders import OWN_SENDER
-from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.engine.tenants import DispatchId, TenantId
 
 KIND = "mailout"
 """The kind of a mailout's dispatch. Both have the same id."""
@@ -49,8 +49,8 @@ class PageEvent:
         return self.id != known.id and not late
 
 
-MailoutId = NewType("MailoutId", str)
-"""The handle of a mailout that was found for its tenant: a text from outside is none."""
+MailoutId = NewType("MailoutId", DispatchId)
+"""The handle of a mailout that was found for its tenant, and of its dispatch, which has the same id."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ from urllib.request import urlopen
 
 import typer
 
+from sendonce.domain.mailouts.mailouts import MailoutId
+from sendonce.entrypoints.cli.context import find_mailout
 from sendonce.entrypoints.cli.demo_stage import DemoStage, answers, free_port, make_directory, wait_until
 from sendonce.entrypoints.cli.mailouts.progress import measuring
 from sendonce.entrypoints.cli.output import print_table, say
@@ -119,13 +121,14 @@ class Demo:
             self.stage.call("suppression", "add", address, "--note", "asked us by phone")
         say(f"Imported {counts['inserted']} subscribers; {len(SUPPRESSED)} of them are suppressed.")
 
-    def _start_the_mailout(self) -> str:
+    def _start_the_mailout(self) -> MailoutId:
         mailout = self.stage.call("mailout", "create", str(self._letter))
         self.stage.call("mailout", "send", mailout["id"], "--detach")
         say(f"Mailout {mailout['id']}: «{mailout['subject']}»")
-        return str(mailout["id"])
+        with self.stage.store() as store:
+            return find_mailout(store, mailout["id"]).id
 
-    def _send_and_crash(self, store: Store, mailout_id: str) -> None:
+    def _send_and_crash(self, store: Store, mailout_id: MailoutId) -> None:
         """One worker is killed at a random moment; another goes on."""
         worker = self._start_worker("worker-1")
         moment = int(self.count * random.Random(self.seed).uniform(0.2, 0.6))  # noqa: S311 (not a secret)
@@ -148,7 +151,7 @@ class Demo:
                 books = store.jobs.books(mailout_id)
             show(books.planned, self.count)
 
-    def _wait_for_evidence(self, store: Store, mailout_id: str) -> None:
+    def _wait_for_evidence(self, store: Store, mailout_id: MailoutId) -> None:
         """The provider's events settle what is in doubt."""
         say(f"{store.jobs.books(mailout_id).in_doubt} letters are in doubt; the provider's events decide …")
 
@@ -159,12 +162,12 @@ class Demo:
 
         wait_until(settled, "the events", PATIENCE)
 
-    def _doubts(self, store: Store, mailout_id: str) -> list[tuple[Weighed, int]]:
+    def _doubts(self, store: Store, mailout_id: MailoutId) -> list[tuple[Weighed, int]]:
         from sendonce.flows.engine.resolve_doubts import summarise_doubts
 
         return summarise_doubts(store, timedelta(seconds=QUIET_SECONDS), mailout_id)
 
-    def _report(self, mailout_id: str, seconds: float) -> None:
+    def _report(self, mailout_id: MailoutId, seconds: float) -> None:
         with self.stage.store() as store:
             books = store.jobs.books(mailout_id)
             parked = self._doubts(store, mailout_id)

@@ -6,13 +6,14 @@ from sendonce.domain.engine.jobs import ClaimedJob
 from sendonce.domain.engine.letters import MessageSettings
 from sendonce.domain.engine.message import CompiledLetter, compile_letter
 from sendonce.domain.engine.parcels import Parcel
+from sendonce.domain.engine.tenants import DispatchId
 from sendonce.errors import BadInput, NotFound
 from sendonce.ports.engine import Letters
 
 # Letters in use at one time; an agency's worker may serve many dispatches.
 MOST_LETTERS = 64
 
-_Key = tuple[str | None, str]
+_Key = tuple[str | None, DispatchId]
 """A letter, and the dispatch that it is sent in: its Feedback-ID tells that."""
 
 
@@ -41,7 +42,9 @@ class ParcelBuilder:
             del letters[key]
         self._letters = letters
 
-    def _compiled(self, letter_id: str | None, dispatch_id: str) -> CompiledLetter | BadInput | NotFound:
+    def _compiled(
+        self, letter_id: str | None, dispatch_id: DispatchId
+    ) -> CompiledLetter | BadInput | NotFound:
         letter = self._source.get(letter_id) if letter_id is not None else None
         if letter is None:
             return NotFound(f"The letter {letter_id or 'of the dispatch'} is gone.")

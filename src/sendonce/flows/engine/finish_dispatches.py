@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from sendonce.domain.engine.failpoints import failpoint
+from sendonce.domain.engine.tenants import DispatchId
 from sendonce.ports.engine import SendingStore
 
 log = logging.getLogger(__name__)
@@ -53,19 +54,19 @@ class Finisher:
             if self._store.dispatches.run(dispatch_id):
                 log.warning("a dispatch left half planned runs", extra={"fields": {"dispatch": dispatch_id}})
 
-    def _skip_cancelled(self, dispatch_id: str) -> None:
+    def _skip_cancelled(self, dispatch_id: DispatchId) -> None:
         while self._store.dispatches.cancel_chunk(dispatch_id, CHUNK):
             if self._pause():
                 return
 
-    def _call_back(self, dispatch_id: str) -> None:
+    def _call_back(self, dispatch_id: DispatchId) -> None:
         """A clock that was years ahead left jobs that nobody would live to see sent."""
         while found := self._store.dispatches.call_back_chunk(dispatch_id, self._longest_wait, CHUNK):
             log.warning("letters due far ahead are due now", extra={"fields": {"jobs": found}})
             if self._pause():
                 return
 
-    def _complete(self, dispatch_id: str, kind: str) -> None:
+    def _complete(self, dispatch_id: DispatchId, kind: str) -> None:
         failpoint("complete-before")
         result = self._store.dispatches.complete(dispatch_id)
         if result is not None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sendonce.domain.engine.jobs import JobState
+from sendonce.domain.engine.tenants import DispatchId
 from sendonce.errors import BadInput
 from sendonce.flows.engine.find_jobs import find_jobs
 from sendonce.ports.engine import EngineStore
@@ -22,7 +23,7 @@ class Word:
 
     sent: bool
     jobs: Sequence[str] = ()
-    dispatch_id: str | None = None
+    dispatch_id: DispatchId | None = None
     worker_id: str | None = None
     note: str = ""
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sendonce.domain.engine.jobs import MOVES, Job, JobState, Move
+from sendonce.domain.engine.tenants import DispatchId
 from sendonce.errors import RefusedByRule
 from sendonce.ports.engine import EngineStore
 
@@ -22,7 +23,7 @@ class RetryOrder:
     """
 
     states: Sequence[JobState]
-    dispatch_id: str | None = None
+    dispatch_id: DispatchId | None = None
     code: str | None = None
     not_sent_elsewhere: bool = False
 
@@ -92,13 +93,13 @@ def _kind(job: Job) -> tuple[JobState, str]:
     return job.state, job.code or WITHOUT_CODE
 
 
-def _refuse_if_cancelled(store: EngineStore, dispatch_id: str) -> None:
+def _refuse_if_cancelled(store: EngineStore, dispatch_id: DispatchId) -> None:
     dispatch = store.dispatches.get(dispatch_id)
     if dispatch is not None and dispatch.cancelled:
         name = f"{dispatch.kind.capitalize()} {dispatch_id}"
         raise RefusedByRule(f"{name} was cancelled, and that is final: nothing of it is sent again.")
 
 
-def _is_cancelled(store: EngineStore, dispatch_id: str) -> bool:
+def _is_cancelled(store: EngineStore, dispatch_id: DispatchId) -> bool:
     dispatch = store.dispatches.get(dispatch_id)
     return dispatch is not None and dispatch.cancelled

@@ -25,7 +25,7 @@ from sendonce.domain.engine.dispatches import (
 from sendonce.domain.engine.ids import time_ordered_ids
 from sendonce.domain.engine.jobs import JobState, Move
 from sendonce.domain.engine.letters import Letter
-from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.errors import NotFound, RefusedByRule
 
 
@@ -35,7 +35,7 @@ class MemoryDispatches:
 
     def open(self, tenant_id: TenantId, new: NewDispatch) -> Dispatch:
         with self._state.transaction() as now:
-            made = new_dispatch(self._state.new_id(now), tenant_id, new, now)
+            made = new_dispatch(DispatchId(self._state.new_id(now)), tenant_id, new, now)
             dispatch = replace(made, phase=DispatchPhase.PLANNING, started_at=now)
             until = now + PLANNED_WITHIN
             self._state.dispatches[dispatch.id] = DispatchRow(dispatch, planner=DOOR, planner_until=until)
@@ -67,11 +67,11 @@ class MemoryDispatches:
                 entry.dispatch = replace(entry.dispatch, phase=DispatchPhase.RUNNING)
             return entry is not None
 
-    def abandoned(self) -> Sequence[str]:
+    def abandoned(self) -> Sequence[DispatchId]:
         with self._state.transaction() as now:
             return sorted(
-                key
-                for key, entry in self._state.dispatches.items()
+                entry.dispatch.id
+                for entry in self._state.dispatches.values()
                 if entry.dispatch.phase == DispatchPhase.PLANNING
                 and entry.planner == DOOR
                 and entry.planner_until
@@ -102,7 +102,7 @@ class MemoryDispatches:
     def _scheduled(self, dispatch_id: str) -> list[JobRow]:
         return [row for row in self._state.jobs_of(dispatch_id) if row.state == JobState.SCHEDULED]
 
-    def put_off_beyond(self, longest: timedelta) -> Sequence[str]:
+    def put_off_beyond(self, longest: timedelta) -> Sequence[DispatchId]:
         with self._state.transaction() as now:
             running = [e.dispatch for e in self._state.dispatches.values() if not e.dispatch.cancelled]
             ids = sorted(d.id for d in running if d.phase == DispatchPhase.RUNNING)
@@ -185,7 +185,7 @@ class MemoryLetters:
             return self._state.letters.get(letter_id)
 
 
-def new_dispatch(dispatch_id: str, tenant_id: TenantId, new: NewDispatch, now: datetime) -> Dispatch:
+def new_dispatch(dispatch_id: DispatchId, tenant_id: TenantId, new: NewDispatch, now: datetime) -> Dispatch:
     return Dispatch(
         id=dispatch_id,
         tenant_id=tenant_id,

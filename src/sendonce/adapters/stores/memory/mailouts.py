@@ -14,7 +14,7 @@ from sendonce.domain.engine.dispatches import DispatchPhase, NewDispatch
 from sendonce.domain.engine.ids import prefix_range, time_ordered_ids
 from sendonce.domain.engine.jobs import JobState
 from sendonce.domain.engine.letters import NAMELESS, Letter
-from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.domain.mailouts.exclusions import got_already, was_reached
 from sendonce.domain.mailouts.mailouts import (
     KIND,
@@ -43,7 +43,7 @@ class MemoryMailouts:
             if known:
                 return known
             mailout = Mailout(
-                id=MailoutId(self._state.new_id(now)),
+                id=MailoutId(DispatchId(self._state.new_id(now))),
                 tenant_id=tenant_id,
                 letter_id=self._state.keep_letter(new.letter, now) if new.letter else None,
                 name=new.name,

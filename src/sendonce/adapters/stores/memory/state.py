@@ -19,7 +19,7 @@ from sendonce.domain.engine.letters import Letter
 from sendonce.domain.engine.mailbox.found import FoundMail, MailCursor
 from sendonce.domain.engine.sender_identities import SenderIdentity
 from sendonce.domain.engine.senders import SenderHold
-from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.domain.engine.workers import WorkerRecord
 from sendonce.domain.mailouts.mailouts import Mailout
 from sendonce.domain.people.sign_ups import SignUp
@@ -34,7 +34,7 @@ class JobRow:
 
     id: str
     tenant_id: TenantId
-    dispatch_id: str
+    dispatch_id: DispatchId
     recipient: str
     recipient_key: str
     state: JobState

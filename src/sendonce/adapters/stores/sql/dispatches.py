@@ -30,7 +30,7 @@ from sendonce.domain.engine.dispatches import (
 )
 from sendonce.domain.engine.ids import time_ordered_ids
 from sendonce.domain.engine.jobs import JobState
-from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.domain.people.suppression_keys import suppression_key
 from sendonce.errors import NotFound, RefusedByRule
 
@@ -107,7 +107,7 @@ class SqlDispatches:
             update = dispatches.update().where(D.id == dispatch_id, D.phase == "planning")
             return tx.execute(update.values(phase="running", updated_at=now)).rowcount == 1
 
-    def abandoned(self) -> Sequence[str]:
+    def abandoned(self) -> Sequence[DispatchId]:
         with self._db.reading() as tx:
             late = sa.and_(D.planner == DOOR, D.planner_until < self._db.now(tx))
             query = sa.select(D.id).where(PLANNING, late).order_by(D.id)
@@ -128,7 +128,7 @@ class SqlDispatches:
         with self._db.reading() as tx:
             return [as_dispatch(row) for row in tx.execute(query).mappings()]
 
-    def put_off_beyond(self, longest: timedelta) -> Sequence[str]:
+    def put_off_beyond(self, longest: timedelta) -> Sequence[DispatchId]:
         with self._db.reading() as tx:
             latest = sa.select(sa.func.max(J.due_at, type_=J.due_at.type)).where(J.dispatch_id == D.id)
             latest = latest.where(in_state(JobState.SCHEDULED)).correlate(dispatches)

@@ -29,6 +29,7 @@ from sendonce.adapters.stores.sql.places import Place, Places, as_values
 from sendonce.domain.engine.claim_counts import refuse_if_halted, was_committed
 from sendonce.domain.engine.fingerprints import refuse_another_database
 from sendonce.domain.engine.jobs import ClaimedJob, ClaimRequest, JobState
+from sendonce.domain.engine.tenants import DispatchId
 from sendonce.domain.engine.workers import WorkerRow
 from sendonce.ports.engine import JobRef
 
@@ -39,7 +40,7 @@ AcceptedLetter = tuple[str, int, str | None]
 class InTurn(NamedTuple):
     """A dispatch whose jobs may be claimed."""
 
-    id: str
+    id: DispatchId
     tenant_id: str
     letter_id: str | None
 

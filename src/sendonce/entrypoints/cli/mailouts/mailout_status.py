@@ -50,7 +50,7 @@ def print_status(
     settings: Settings, store: Store, mailout_id: str, json: bool, *, with_reason: bool = True
 ) -> None:
     mailout = find_mailout(store, mailout_id)
-    books = store.jobs.books(mailout_id)
+    books = store.jobs.books(mailout.id)
     progress = explain_progress(store, mailout, books, keys_of(settings))
     doubts = summarise_doubts(store, doubt_quiet(settings), mailout_id) if books.in_doubt else []
     if json:
@@ -109,7 +109,7 @@ def _why_not_sent(settings: Settings, store: Store, mailout_id: str) -> Sendonce
             f"Interrupted. To go on where it stopped: sendonce mailout send {mailout_id}"
         )
         return _why_held(settings, store, mailout_id) or interrupted
-    doubts = store.jobs.books(mailout_id).in_doubt
+    doubts = store.jobs.books(mailout.id).in_doubt
     if doubts:
         return SendonceError(
             f"In doubt: {doubts}. The provider may or may not have taken these letters. "

@@ -10,6 +10,7 @@ import typer
 from sendonce.domain.engine.checks import count_of
 from sendonce.domain.engine.jobs import Books
 from sendonce.domain.engine.reports import COLUMNS, row_of
+from sendonce.domain.mailouts.mailouts import MailoutId
 from sendonce.domain.mailouts.status_words import status_words
 from sendonce.entrypoints.cli.context import check_outputs, find_mailout, opened_store, ready_settings
 from sendonce.entrypoints.cli.mailouts.progress import counting
@@ -37,10 +38,9 @@ def report(
     check_outputs(settings, csv, errors_csv)
     with opened_store(settings) as store:
         mailout = find_mailout(store, mailout_id)
-        mailout_id = mailout.id
-        rows = _write(store, mailout_id, csv, only_errors=False, silent=json) if csv else None
-        errors = _write(store, mailout_id, errors_csv, only_errors=True, silent=json) if errors_csv else None
-        books = store.jobs.books(mailout_id)
+        rows = _write(store, mailout.id, csv, only_errors=False, silent=json) if csv else None
+        errors = _write(store, mailout.id, errors_csv, only_errors=True, silent=json) if errors_csv else None
+        books = store.jobs.books(mailout.id)
     if json:
         files = {"csv_rows": rows, "errors_csv_rows": errors}
         print_json({**mailout_view(mailout, books), **files})
@@ -53,7 +53,7 @@ def report(
             say(f"{count_of(count, 'recipient is', 'recipients are')} in {path}.")
 
 
-def _write(store: Store, mailout_id: str, path: Path, *, only_errors: bool, silent: bool) -> int:
+def _write(store: Store, mailout_id: MailoutId, path: Path, *, only_errors: bool, silent: bool) -> int:
     from sendonce.flows.mailouts.write_report import recipients
     from sendonce.wiring.files import csv_table
 
