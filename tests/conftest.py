@@ -14,6 +14,7 @@ from sendonce.adapters.stores.memory import MemoryStore
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.store import open_store, upgrade_schema
 from sendonce.ports.store import Store
+from tests.conformance.backdoor import check_counters
 from tests.conformance.weak_store import WeakStore
 from tests.postgres import PostgresServer, quick_folder, running_postgres
 
@@ -104,6 +105,7 @@ def open_any_store(request: pytest.FixtureRequest) -> OpenStore:
             store = open_store(url)
             try:
                 yield store
+                check_counters(store)
             finally:
                 store.close()
 

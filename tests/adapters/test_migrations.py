@@ -33,6 +33,7 @@ from sendonce.adapters.stores.sql.store import (
 from sendonce.domain.engine.jobs import ClaimRequest
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import RefusedByRule, SchemaMismatch
+from tests.conformance.backdoor import check_counters
 from tests.conformance.stage import NOBODY, worker_record
 from tests.postgres import PostgresServer
 
@@ -358,6 +359,7 @@ def test_mailouts_in_every_state_come_over(former: str, former_schema: str) -> N
             assert (mailout.started_at is not None, mailout.reason) == (started, "why")
             planned = 2 if phase in ("running", "over") else 0
             assert store.jobs.books(mailout.id).planned == planned
+        check_counters(store)
         store.workers.register(worker_record(NOBODY))
         turn = store.ledger.turn([], ClaimRequest(NOBODY, "token", 50))
         assert {job.dispatch_id for job in turn.claimed} == {mailout_id(14)}

@@ -14,6 +14,7 @@ from sendonce.adapters.stores.schema import (
     audit_log,
     canaries,
     delivery_events,
+    dispatch_books,
     dispatches,
     event_receivers,
     ledger,
@@ -26,6 +27,7 @@ from sendonce.adapters.stores.schema import (
     tenants,
     workers,
 )
+from sendonce.adapters.stores.sql.books import COLUMNS, MARKS, STATES, WHOLE_LEDGER, counted
 from sendonce.adapters.stores.sql.store import SqlStore
 from sendonce.domain.engine.jobs import JobState
 from sendonce.ports.store import Store
@@ -137,6 +139,38 @@ def put_off(store: Store, job_id: str, wait: timedelta) -> None:
         tx.execute(dispatches.update().values(due_from=dispatches.c.created_at))
 
 
+def check_counters(store: Store) -> None:
+    """The counters are what the rows of the jobs say, for every dispatch and for the whole ledger."""
+    if not isinstance(store, SqlStore):
+        return
+    with store.database.reading() as tx:
+        kept, counted_rows = tx.execute(_KEPT).all(), tx.execute(_COUNTED).all()
+    books = {dispatch_id: tuple(map(int, counts)) for dispatch_id, *counts in kept if any(counts)}
+    total = books.pop(WHOLE_LEDGER, (0,) * len(COLUMNS))
+    rows = {dispatch_id: tuple(counts) for dispatch_id, *counts in counted_rows}
+    assert books == rows
+    assert total == tuple(map(sum, zip(*rows.values(), strict=True))) or not rows
+
+
+def recount(store: Store) -> None:
+    """For a test that wrote the rows of jobs by itself."""
+    assert isinstance(store, SqlStore)
+    with store.database.writing() as tx, counted(store.database, tx) as tally:
+        tx.execute(dispatch_books.delete())
+        for dispatch_id, *counts in tx.execute(_COUNTED).all():
+            for column, count in zip(COLUMNS, counts, strict=True):
+                tally.plan(dispatch_id, column, count)
+
+
+_B, _J = dispatch_books.c, message_jobs.c
+_KEPT = sa.select(_B.dispatch_id, *(sa.func.sum(_B[name]) for name in COLUMNS)).group_by(_B.dispatch_id)
+_COUNTED = sa.select(
+    _J.dispatch_id,
+    *(sa.func.count(sa.case((_J.state == state, 1))) for state in STATES),
+    *(sa.func.count(_J[mark]) for mark in MARKS),
+).group_by(_J.dispatch_id)
+
+
 def forget_attempts(store: Store) -> None:
     """What a restore does: every job is as it was before it was claimed."""
     if isinstance(store, MemoryStore):
@@ -147,6 +181,7 @@ def forget_attempts(store: Store) -> None:
     with store.database.writing() as tx:
         tx.execute(message_jobs.update().values(state="scheduled", attempt=0, worker_id=None))
         tx.execute(dispatches.update().values(due_from=dispatches.c.created_at))
+    recount(store)
 
 
 def grow_old(store: Store, age: timedelta) -> None:

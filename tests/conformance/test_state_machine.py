@@ -26,7 +26,7 @@ from sendonce.domain.engine.outcomes import Accepted, Outcome
 from sendonce.domain.mailouts.mailouts import MailoutStatus
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.ports.store import Store
-from tests.conformance.backdoor import let_a_moment_pass, steady_clock
+from tests.conformance.backdoor import check_counters, let_a_moment_pass, steady_clock
 from tests.conformance.stage import DEFERRED, DOUBTED, REFUSED, THROTTLED, Stage, event_of
 from tests.conftest import OpenStore
 
@@ -221,6 +221,7 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def the_books_balance_and_no_mailout_ends_too_early(self) -> None:
         self.stage.check_books()
+        check_counters(self.stage.store)
         for mailout_id in self.mailouts:
             over = self.stage.get(mailout_id).status != MailoutStatus.SENDING
             assert not (over and self.stage.store.jobs.books(mailout_id).open)

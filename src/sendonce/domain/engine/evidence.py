@@ -35,6 +35,7 @@ class TrackedJob(NamedTuple):
     recipient: str
     recipient_key: str
     suppression_key: str
+    dispatch_id: str
     attempt: int
     state: JobState
     accepted_attempt: int | None

@@ -144,6 +144,7 @@ class Settlement(NamedTuple):
 
     For a deferral: ``retry_after`` in seconds, or ``exhausted`` when the tries are used up.
     For a doubt: ``death_proof`` says why nobody can still be sending this attempt.
+    ``dispatch_id`` as the claim told it: whoever knows it saves the store a look at each job.
     """
 
     job_id: str
@@ -152,6 +153,7 @@ class Settlement(NamedTuple):
     retry_after: float = 0.0
     exhausted: bool = False
     death_proof: str | None = None
+    dispatch_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

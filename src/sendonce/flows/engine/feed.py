@@ -180,11 +180,11 @@ class ParcelFeed:
         try:
             return self._build(job, taken)
         except BadInput as exc:
-            self._record(job.id, job.attempt, job.tries, Refused("content", str(exc)))
+            self._record(job.id, job.attempt, job.tries, Refused("content", str(exc)), job.dispatch_id)
             return None
         except NotFound as exc:  # it waits until the letter is back; the doctor names it
             held = Deferred(LETTER_GONE, str(exc), LETTER_REST, throttle=True)
-            self._record(job.id, job.attempt, job.tries, held)
+            self._record(job.id, job.attempt, job.tries, held, job.dispatch_id)
             return None
 
     # -- the connections' side: the wire -------------------------------------------------------
@@ -226,7 +226,7 @@ class ParcelFeed:
         self._taken -= 1
         self._mind_throttling(outcome, now)
         self._count_outcome(outcome)
-        self._record(parcel.job_id, parcel.attempt, parcel.tries, outcome)
+        self._record(parcel.job_id, parcel.attempt, parcel.tries, outcome, parcel.dispatch_id)
 
     def _mind_throttling(self, outcome: Outcome, now: float) -> None:
         """A provider that says "not now" to the sender rests the whole transport. One that refuses the sender
@@ -246,7 +246,7 @@ class ParcelFeed:
         """A parcel that was handed out and will not leave now."""
         self._pacer.give_back(time.monotonic())
         self._taken -= 1
-        self._record(parcel.job_id, parcel.attempt, parcel.tries, why)
+        self._record(parcel.job_id, parcel.attempt, parcel.tries, why, parcel.dispatch_id)
         return False
 
     def _give_back_if_held(self, now: float) -> None:
@@ -255,10 +255,10 @@ class ParcelFeed:
             self.give_back_ready()
 
     def _give_back(self, job: ClaimedJob) -> None:
-        self._record(job.id, job.attempt, job.tries, RELEASED)
+        self._record(job.id, job.attempt, job.tries, RELEASED, job.dispatch_id)
 
-    def _record(self, job_id: str, attempt: int, tries: int, outcome: Outcome) -> None:
-        self._settlements.add(job_id, attempt, tries, outcome)
+    def _record(self, job_id: str, attempt: int, tries: int, outcome: Outcome, dispatch_id: str) -> None:
+        self._settlements.add(job_id, attempt, tries, outcome, dispatch_id)
         if not self._taken and not self._ready:
             self._settlements.due.set()
 

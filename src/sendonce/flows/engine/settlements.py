@@ -25,8 +25,8 @@ class Settlements:
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def add(self, job_id: str, attempt: int, tries: int, outcome: Outcome) -> None:
-        settlement = Settlement(job_id, attempt, outcome)
+    def add(self, job_id: str, attempt: int, tries: int, outcome: Outcome, dispatch_id: str) -> None:
+        settlement = Settlement(job_id, attempt, outcome, dispatch_id=dispatch_id)
         if type(outcome) is not Accepted:
             settlement = self._completed(settlement, tries)
         self._waiting.append(settlement)

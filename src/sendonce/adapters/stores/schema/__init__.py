@@ -20,6 +20,7 @@ from sendonce.adapters.stores.schema.engine import (
     audit_log,
     canaries,
     delivery_events,
+    dispatch_books,
     dispatches,
     event_receivers,
     event_topics,
@@ -66,7 +67,7 @@ from sendonce.adapters.stores.schema.prospecting import (
 )
 
 # The newest migration. Compared with the database at every start, without importing Alembic.
-HEAD = "0005"
+HEAD = "0006"
 
 __all__ = [
     "HEAD",
@@ -90,6 +91,7 @@ __all__ = [
     "contacts",
     "delivery_events",
     "directions",
+    "dispatch_books",
     "dispatches",
     "event_receivers",
     "event_topics",

@@ -215,6 +215,23 @@ message_jobs = Table(
     ),
 )
 
+# The books of a dispatch, and under BEFORE_ALL those of the whole ledger: see sql/books.py. The sum of its
+# slots is what the rows of its jobs say, in every committed state.
+dispatch_books = Table(
+    "dispatch_books",
+    metadata,
+    Column("dispatch_id", Identifier, primary_key=True),
+    Column("slot", BigInteger, primary_key=True, autoincrement=False),
+    *(
+        Column(name, BigInteger, nullable=False, server_default=text("0"))
+        for name in (
+            *("scheduled", "sending", "sent", "failed", "skipped", "dead", "in_doubt"),
+            *("delivered", "bounced", "complained", "rejected", "duplicates"),
+        )
+    ),
+    sqlite_with_rowid=False,  # every turn writes here: one page in place of two
+)
+
 # Attempts that did not end the job. The current one lives in the job's own row.
 attempts = Table(
     "attempts",

@@ -7,21 +7,34 @@ from sqlalchemy.engine import Connection
 
 from sendonce.adapters.stores.schema import dispatches, message_jobs
 from sendonce.adapters.stores.sql.arrows import DOUBTED
-from sendonce.adapters.stores.sql.rows import in_state
+from sendonce.adapters.stores.sql.books import counted
+from sendonce.adapters.stores.sql.database import Database
 from sendonce.domain.engine.dispatches import RESTORED
 from sendonce.domain.engine.jobs import ADOPTED_ATTEMPTS, MOVES, JobState, Move
 
 JOBS = message_jobs.c
+_OPEN = JOBS.state.in_(["scheduled", "sending", "in_doubt"])
+_TO_BE_DOUBTED = (
+    sa.select(JOBS.dispatch_id, JOBS.state, DOUBTED.label("target"), sa.func.count())
+    .where(_OPEN)
+    .group_by(JOBS.dispatch_id, JOBS.state, sa.text("target"))
+)
 
 
-def doubt_all(tx: Connection) -> int:
+def doubt_all(database: Database, tx: Connection) -> int:
     """What the forgotten time may have sent; how many jobs are newly in doubt."""
+    if not database.is_sqlite:
+        # What is counted must be what is moved, so nobody may move a job in between.
+        tx.exec_driver_sql("LOCK TABLE message_jobs IN SHARE ROW EXCLUSIVE MODE")
     _pause_what_may_have_started(tx)
-    before = sa.select(sa.func.count()).where(in_state(JobState.IN_DOUBT))
-    known = tx.execute(before).scalar_one()
-    _doubt_open_jobs(tx)
+    newly = 0
+    with counted(database, tx) as tally:
+        for dispatch_id, source, target, count in tx.execute(_TO_BE_DOUBTED).all():
+            tally.move(dispatch_id, source, target, count)
+            newly += (target == JobState.IN_DOUBT) * count - (source == JobState.IN_DOUBT) * count
+        _doubt_open_jobs(tx)
     _mark_ended_jobs(tx)
-    return int(tx.execute(before).scalar_one() - known)
+    return newly
 
 
 def _pause_what_may_have_started(tx: Connection) -> None:
@@ -40,8 +53,7 @@ def _doubt_open_jobs(tx: Connection) -> None:
         "death_proof": None,
         "death_proof_at": None,
     }
-    open_states = ["scheduled", "sending", "in_doubt"]
-    tx.execute(message_jobs.update().where(JOBS.state.in_(open_states)).values(changes))
+    tx.execute(message_jobs.update().where(_OPEN).values(changes))
 
 
 def _mark_ended_jobs(tx: Connection) -> None:

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import attempts, dispatches, message_jobs
+from sendonce.adapters.stores.sql.books import Tally
 from sendonce.adapters.stores.sql.dispatches import lock_dispatch, make_room
 from sendonce.domain.engine.dispatches import CANCELLED
 from sendonce.domain.engine.evidence import acceptance, sent_by_evidence
@@ -40,17 +41,25 @@ def lock_job(tx: Connection, job_id: str) -> Row[Any] | None:
     return tx.execute(query).one_or_none()
 
 
-def move(tx: Connection, row: Row[Any], why: Move, target: JobState, changes: dict[str, Any]) -> int:
-    """One conditional arrow; 0 when the job is not where the arrow begins."""
+def move(
+    tx: Connection, tally: Tally, row: Row[Any], why: Move, target: JobState, changes: dict[str, Any]
+) -> int:
+    """One conditional arrow; 0 when the job is not where the arrow begins. Its row is locked."""
+    changes = {"state": target, **changes}
     update = (
         message_jobs.update()
         .where(JOBS.id == row.id, JOBS.attempt == row.attempt, JOBS.state.in_(MOVES[why][0]))
-        .values({"state": target, **changes})
+        .values(changes)
     )
-    return tx.execute(update).rowcount
+    moved = tx.execute(update).rowcount
+    if moved:
+        tally.change(row, changes)
+    return moved
 
 
-def back_to_schedule(tx: Connection, row: Row[Any], why: Move, changes: dict[str, Any], now: datetime) -> int:
+def back_to_schedule(
+    tx: Connection, tally: Tally, row: Row[Any], why: Move, changes: dict[str, Any], now: datetime
+) -> int:
     """An arrow that makes a job scheduled: its dispatch is reopened, unless it was cancelled.
 
     The caller holds the dispatch's lock.
@@ -58,24 +67,28 @@ def back_to_schedule(tx: Connection, row: Row[Any], why: Move, changes: dict[str
     dispatch = lock_dispatch(tx, row.dispatch_id)
     assert dispatch is not None
     if dispatch.cancelled:
-        return move(tx, row, why, JobState.SKIPPED, {**changes, "reason": CANCELLED, "settled_at": now})
-    moved = move(tx, row, why, JobState.SCHEDULED, changes)
+        skipped = {**changes, "reason": CANCELLED, "settled_at": now}
+        return move(tx, tally, row, why, JobState.SKIPPED, skipped)
+    moved = move(tx, tally, row, why, JobState.SCHEDULED, changes)
     if moved:
         make_room(tx, dispatch, changes["due_at"], now)
     return moved
 
 
-def accept(tx: Connection, row: Any, attempt: int, message_id: str | None, now: datetime) -> Evidence:
+def accept(
+    tx: Connection, tally: Tally, row: Any, attempt: int, message_id: str | None, now: datetime
+) -> Evidence:
     """Evidence that an attempt was accepted."""
     evidence, changes = acceptance(row, attempt, message_id, now)
     if changes:
         tx.execute(message_jobs.update().where(JOBS.id == row.id).values(**changes))
+        tally.change(row, changes)
     return evidence
 
 
-def fall_back_on_evidence(tx: Connection, row: Any, now: datetime) -> int:
+def fall_back_on_evidence(tx: Connection, tally: Tally, row: Any, now: datetime) -> int:
     """The attempt on the wire was not accepted, but an earlier one is proven to be: the job is sent."""
-    return move(tx, row, Move.ACCEPT, JobState.SENT, sent_by_evidence(row, row.accepted_attempt, now))
+    return move(tx, tally, row, Move.ACCEPT, JobState.SENT, sent_by_evidence(row, row.accepted_attempt, now))
 
 
 def archive_attempt(

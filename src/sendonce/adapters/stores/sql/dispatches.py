@@ -13,6 +13,7 @@ from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import dispatches, message_jobs
 from sendonce.adapters.stores.sql.arrays import text_array
+from sendonce.adapters.stores.sql.books import counted
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
 from sendonce.adapters.stores.sql.rows import in_state, insert_audit, insert_outbox, new_id
@@ -173,7 +174,12 @@ class SqlDispatches:
                 .limit(size)
             )
             update = message_jobs.update().where(J.id.in_(chosen), in_state(JobState.SCHEDULED))
-            return tx.execute(update.values(state="skipped", reason=CANCELLED, settled_at=now)).rowcount
+            with counted(self._db, tx) as tally:
+                skipped = tx.execute(
+                    update.values(state="skipped", reason=CANCELLED, settled_at=now)
+                ).rowcount
+                tally.move(dispatch_id, JobState.SCHEDULED, JobState.SKIPPED, skipped)
+            return skipped
 
     def call_back_chunk(self, dispatch_id: str, longest: timedelta, size: int) -> int:
         with self._db.writing() as tx:
@@ -275,8 +281,18 @@ def insert_jobs(
     database: Database, tx: Connection, dispatch: Row[Any], jobs: Sequence[PlannedJob], due: datetime
 ) -> int:
     """One job a recipient, ever: how many are new. Those without a time of their own are due at ``due``."""
-    if not jobs:
-        return 0
+    added = 0
+    with counted(database, tx) as tally:
+        for state in sorted({job.state for job in jobs}):
+            new = _insert_jobs(database, tx, dispatch, [job for job in jobs if job.state == state], due)
+            tally.plan(dispatch.id, state, new)
+            added += new
+    return added
+
+
+def _insert_jobs(
+    database: Database, tx: Connection, dispatch: Row[Any], jobs: Sequence[PlannedJob], due: datetime
+) -> int:
     statement = database.statement("plan")
     if database.is_sqlite:
         common = (dispatch.tenant_id, dispatch.id, database.moment(due))

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import canaries, delivery_events, ledger, unreadable_events
+from sendonce.adapters.stores.sql.books import Tally, counted
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.event_rows import EventRow, event_rows_of
 from sendonce.adapters.stores.sql.peppers import pepper_in_force
@@ -83,6 +84,12 @@ class SqlEvents:
                 continue  # it is committed now, so it will be seen
 
     def _record_in(self, tx: Connection, events: Sequence[DeliveryEvent]) -> list[EventVerdict | None]:
+        with counted(self._db, tx) as tally:
+            return self._record_counted(tx, tally, events)
+
+    def _record_counted(
+        self, tx: Connection, tally: Tally, events: Sequence[DeliveryEvent]
+    ) -> list[EventVerdict | None]:
         now = self._rows.open(tx)
         found, locked = self._rows.lock_jobs(tx, {job_id for e in events if (job_id := _names_job(e))})
         jobs = {job.id: job for job in found}
@@ -91,7 +98,7 @@ class SqlEvents:
         ]
         free = {n: event for n, event in enumerate(events) if event.job_id not in locked}
         for run in _runs(self._news(tx, free, jobs)):
-            for news, verdict in zip(run, self._record_run(tx, run, jobs, now), strict=True):
+            for news, verdict in zip(run, self._record_run(tx, tally, run, jobs, now), strict=True):
                 verdicts[news.position] = verdict
         return verdicts
 
@@ -112,7 +119,7 @@ class SqlEvents:
         return [news for news in told if known.add(news.event.event_id, news.natural_key)]
 
     def _record_run(
-        self, tx: Connection, run: Sequence[_News], jobs: dict[str, TrackedJob], now: datetime
+        self, tx: Connection, tally: Tally, run: Sequence[_News], jobs: dict[str, TrackedJob], now: datetime
     ) -> list[EventVerdict]:
         """Keep the events word for word, and write what they change in jobs and for people."""
         rows: list[EventRow] = []
@@ -124,7 +131,9 @@ class SqlEvents:
             verdicts.append(verdict)
             rows.append(_row(own_id, news, verdict, job, now))
             if job is not None and verdict != EventVerdict.QUARANTINED:
-                jobs[job.id] = changed[job.id] = job._replace(**changes_by_event(news.event, job, now))
+                changes = changes_by_event(news.event, job, now)
+                tally.change(job, changes)
+                jobs[job.id] = changed[job.id] = job._replace(**changes)
         if not self._rows.insert(tx, rows):
             raise _Overtaken
         if changed:

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, Protocol
 from sqlalchemy.engine import Connection
 
 from sendonce.adapters.stores.sql.arrays import plain_array, text_array
+from sendonce.adapters.stores.sql.books import SLOTS, WHOLE_LEDGER, Tally
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.places import Place, Places, as_values
 from sendonce.domain.engine.claim_counts import refuse_if_halted, was_committed
@@ -84,13 +85,18 @@ class Groups(Protocol):
     def wake(self, tx: Connection, now: datetime, claim: ClaimRequest) -> list[InTurn]:
         """Wake the dispatches whose time has come; the sender's first that are awake, as in ``Opening``."""
 
-    def settle(self, tx: Connection, accepted: Sequence[AcceptedLetter], now: datetime) -> set[JobRef]:
-        """Accepted letters → sent; those that were where they should be."""
+    def settle(
+        self, tx: Connection, accepted: Sequence[AcceptedLetter], now: datetime
+    ) -> tuple[set[JobRef], set[JobRef]]:
+        """Accepted letters: those that it made sent, and those that an event of theirs has before.
+
+        All others are left as they are: in doubt, or with another attempt that is proven to be accepted.
+        """
 
     def claim(
-        self, tx: Connection, claim: ClaimRequest, dispatch: InTurn, limit: int, now: datetime
+        self, tx: Connection, tally: Tally, claim: ClaimRequest, dispatch: InTurn, limit: int, now: datetime
     ) -> ClaimedGroup:
-        """Due jobs of one dispatch → sending; a suppressed one → skipped."""
+        """Due jobs of one dispatch → sending; a suppressed one → skipped. Both are counted."""
 
     def charge(self, tx: Connection, claim: ClaimRequest, dispatch: InTurn, *, tenant: bool) -> None:
         """The dispatch gave a group, and its tenant did, if others wait: see domain/engine/dispatches."""
@@ -147,15 +153,21 @@ class SqliteGroups:
         rows = self._execute(tx, "in_turn", _enough(claim.limit), claim.sender_id)
         return [InTurn(*row) for row in rows]
 
-    def settle(self, tx: Connection, accepted: Sequence[AcceptedLetter], now: datetime) -> set[JobRef]:
-        group = json.dumps(accepted)
-        updated = self._execute(tx, "settle_accepted", self._db.moment(now), group).rowcount
-        if updated == len(accepted):
-            return {(job_id, attempt) for job_id, attempt, _ in accepted}
-        return {(job_id, attempt) for job_id, attempt in self._execute(tx, "accepted_among", group)}
+    def settle(
+        self, tx: Connection, accepted: Sequence[AcceptedLetter], now: datetime
+    ) -> tuple[set[JobRef], set[JobRef]]:
+        driver, statement = self._db.driver(tx), self._db.statement("settle_accepted")
+        values = (self._db.moment(now), json.dumps(accepted))
+        driver.execute("SAVEPOINT settling")
+        if driver.execute(statement, values).rowcount == len(accepted):
+            return {(job_id, attempt) for job_id, attempt, _ in accepted}, set()
+        # Once more, asking which: that costs too much where all is as usual.
+        driver.execute("ROLLBACK TO settling")
+        moved = set(driver.execute(f"{statement} RETURNING id, attempt", values).fetchall())
+        return moved, set(self._execute(tx, "settle_heard", *values).fetchall())
 
     def claim(
-        self, tx: Connection, claim: ClaimRequest, dispatch: InTurn, limit: int, now: datetime
+        self, tx: Connection, tally: Tally, claim: ClaimRequest, dispatch: InTurn, limit: int, now: datetime
     ) -> ClaimedGroup:
         moment = self._db.moment(now)
         picked = json.loads(self._execute(tx, "claim_pick", limit, moment, dispatch.id).fetchone()[0])
@@ -167,6 +179,8 @@ class SqliteGroups:
             if not suppressed
         ]
         suppressed_ids = [row[0] for row in picked if row[1]]
+        tally.move(own, JobState.SCHEDULED, JobState.SENDING, len(jobs))
+        tally.move(own, JobState.SCHEDULED, JobState.SKIPPED, len(suppressed_ids))
         if suppressed_ids:
             self._execute(tx, "claim_skip", moment, json.dumps(suppressed_ids))
         if not jobs:
@@ -235,29 +249,34 @@ class PostgresGroups:
         values = {"limit": _enough(claim.limit), "sender_id": claim.sender_id}
         return [InTurn(*row) for row in self._execute(tx, "in_turn", values).fetchall()]
 
-    def settle(self, tx: Connection, accepted: Sequence[AcceptedLetter], now: datetime) -> set[JobRef]:
+    def settle(
+        self, tx: Connection, accepted: Sequence[AcceptedLetter], now: datetime
+    ) -> tuple[set[JobRef], set[JobRef]]:
         jobs, attempts, message_ids = zip(*accepted, strict=True)
         refs = {"jobs": plain_array(jobs), "attempts": plain_array(attempts)}
-        values = {"now": now, "message_ids": text_array(message_ids), **refs}
-        if self._execute(tx, "settle_accepted", values).rowcount == len(accepted):
-            return set(zip(jobs, attempts, strict=True))
-        return set(self._execute(tx, "accepted_among", refs).fetchall())
+        values = {"now": now, "message_ids": text_array(message_ids), "expected": len(accepted), **refs}
+        (found,) = self._execute(tx, "settle_accepted", values).fetchone()
+        if found is None:
+            return set(zip(jobs, attempts, strict=True)), set()
+        moved = {(job_id, attempt) for job_id, attempt in found}
+        return moved, set(self._execute(tx, "settle_heard", values).fetchall())
 
     def claim(
-        self, tx: Connection, claim: ClaimRequest, dispatch: InTurn, limit: int, now: datetime
+        self, tx: Connection, tally: Tally, claim: ClaimRequest, dispatch: InTurn, limit: int, now: datetime
     ) -> ClaimedGroup:
         place = self._places.of(dispatch.id, now)
-        group = self._claim_after(tx, claim, dispatch, limit, now, place)
+        group = self._claim_after(tx, tally, claim, dispatch, limit, now, place)
         found = len(group.jobs) + group.skipped
         if place is None or found == limit:
             return group
-        rest = self._claim_after(tx, claim, dispatch, limit - found, now, None)
+        rest = self._claim_after(tx, tally, claim, dispatch, limit - found, now, None)
         jobs = sorted([*group.jobs, *rest.jobs], key=_first)
         return ClaimedGroup(jobs, group.skipped + rest.skipped, max(group.seq, rest.seq))
 
     def _claim_after(
         self,
         tx: Connection,
+        tally: Tally,
         claim: ClaimRequest,
         dispatch: InTurn,
         limit: int,
@@ -265,7 +284,9 @@ class PostgresGroups:
         place: Place | None,
     ) -> ClaimedGroup:
         values = {"now": now, "dispatch": dispatch.id, "worker": claim.worker_id, "token": claim.token}
+        values |= {"sent": tally.withdraw_sent(dispatch.id), "ledger": WHOLE_LEDGER}
         statement = self._db.statement("claim").replace("{limit}", str(int(limit)))
+        statement = statement.replace("{slots}", str(SLOTS))
         statement = statement.replace("{after}", _AFTER if place else "")
         rows = self._db.driver(tx).execute(statement, {**values, **as_values(place)}).fetchall()
         if not rows:

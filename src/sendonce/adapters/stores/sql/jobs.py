@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from sendonce.adapters.stores.schema import canaries, delivery_events, dispatches, message_jobs, suppressions
+from sendonce.adapters.stores.sql.books import STATES, WHOLE_LEDGER, read_books
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.dispatches import ASLEEP, AWAKE, CLAIMABLE
 from sendonce.adapters.stores.sql.rows import as_job, in_state
@@ -70,33 +71,13 @@ class SqlJobs:
         self._db = database
 
     def books(self, dispatch_id: str) -> Books:
-        query = (
-            sa.select(
-                JOBS.state,
-                sa.func.count(),
-                sa.func.count(JOBS.delivered_at),
-                sa.func.count(JOBS.bounced_at),
-                sa.func.count(JOBS.complained_at),
-                sa.func.count(JOBS.rejected_at),
-                sa.func.count(JOBS.duplicate_at),
-            )
-            .where(JOBS.dispatch_id == dispatch_id)
-            .group_by(JOBS.state)
-        )
         with self._db.reading() as tx:
-            rows = tx.execute(query).all()
-        marks = [sum(column) for column in zip(*(row[2:] for row in rows), strict=True)] or [0] * 5
-        names = ("delivered", "bounced", "complained", "rejected", "duplicates")
-        return Books(
-            planned=sum(row[1] for row in rows),
-            **{row[0]: row[1] for row in rows},
-            **dict(zip(names, marks, strict=True)),
-        )
+            return read_books(tx, dispatch_id)
 
     def count_by_state(self) -> dict[str, int]:
         with self._db.reading() as tx:
-            query = sa.select(JOBS.state, sa.func.count()).group_by(JOBS.state)
-            return {row[0]: row[1] for row in tx.execute(query)}
+            books = read_books(tx, WHOLE_LEDGER)
+        return {state: count for state in STATES if (count := getattr(books, state))}
 
     def count_unsubscribed(self, dispatch_id: str) -> int:
         s = suppressions.c

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,8 +25,9 @@ from sendonce.adapters.stores.sql.arrows import (
     lock_job,
     move,
 )
+from sendonce.adapters.stores.sql.books import Tally, counted
 from sendonce.adapters.stores.sql.database import Database
-from sendonce.adapters.stores.sql.groups import Opening, groups_of
+from sendonce.adapters.stores.sql.groups import AcceptedLetter, Opening, groups_of
 from sendonce.adapters.stores.sql.neighbours import look_around
 from sendonce.adapters.stores.sql.rows import in_state, insert_audit
 from sendonce.adapters.stores.sql.sender_holds import lock_hold, put_off_probes
@@ -67,8 +69,14 @@ class SqlLedger:
     def settle_and_claim(
         self, tx: Connection, settlements: Sequence[Settlement], claim: ClaimRequest | None
     ) -> Turn:
+        with counted(self._db, tx) as tally:
+            return self._take_turn(tx, tally, settlements, claim)
+
+    def _take_turn(
+        self, tx: Connection, tally: Tally, settlements: Sequence[Settlement], claim: ClaimRequest | None
+    ) -> Turn:
         opening = self._groups.open(tx, claim, count_anyway=_may_be_due_at_once(settlements, claim))
-        settled = self._settle(tx, settlements, opening.now)
+        settled = self._settle(tx, tally, settlements, opening.now)
         if claim is None:
             return Turn((), 0, settled, 0)
         if any(isinstance(s.outcome, Deferred) for s in settlements):  # it may be due again at once
@@ -81,9 +89,9 @@ class SqlLedger:
         elif claim.jumped(opening.now):
             turn = Turn((), 0, settled, 0, hold, opening.claims, opening.now)
         elif hold is not None:
-            turn = self._claim_probe(tx, claim, opening, settled, hold)
+            turn = self._claim_probe(tx, tally, claim, opening, settled, hold)
         else:
-            turn = self._claim(tx, claim, opening, settled)
+            turn = self._claim(tx, tally, claim, opening, settled)
         failpoint("claim-before-commit")
         return turn
 
@@ -96,7 +104,9 @@ class SqlLedger:
             self.halt(str(exc))
             raise
 
-    def _claim(self, tx: Connection, claim: ClaimRequest, opening: Opening, settled: int) -> Turn:
+    def _claim(
+        self, tx: Connection, tally: Tally, claim: ClaimRequest, opening: Opening, settled: int
+    ) -> Turn:
         """Fill the group from one dispatch after the other, in the order of fair share."""
         claimed: list[ClaimedJob] = []
         skipped = seq = 0
@@ -104,7 +114,7 @@ class SqlLedger:
             wanted = claim.limit - len(claimed)
             if wanted <= 0:
                 break
-            group = self._groups.claim(tx, claim, turn_of, wanted, opening.now)
+            group = self._groups.claim(tx, tally, claim, turn_of, wanted, opening.now)
             claimed += group.jobs
             skipped += group.skipped
             seq = max(seq, group.seq)
@@ -116,12 +126,18 @@ class SqlLedger:
         return Turn(tuple(claimed), seq, settled, skipped, None, opening.claims, opening.now)
 
     def _claim_probe(
-        self, tx: Connection, claim: ClaimRequest, opening: Opening, settled: int, hold: SenderHold
+        self,
+        tx: Connection,
+        tally: Tally,
+        claim: ClaimRequest,
+        opening: Opening,
+        settled: int,
+        hold: SenderHold,
     ) -> Turn:
         """One job, once the hold's time has come; the next probe waits for its answer."""
         if hold.lets_nobody_try(opening.now):
             return Turn((), 0, settled, 0, hold, opening.claims, opening.now)
-        turn = self._claim(tx, replace(claim, limit=min(claim.limit, 1)), opening, settled)
+        turn = self._claim(tx, tally, replace(claim, limit=min(claim.limit, 1)), opening, settled)
         if turn.claimed:
             put_off_probes(tx, hold, opening.now)
         return replace(turn, hold=hold)
@@ -140,7 +156,7 @@ class SqlLedger:
 
     # -- settling ------------------------------------------------------------------------------
 
-    def _settle(self, tx: Connection, settlements: Sequence[Settlement], now: datetime) -> int:
+    def _settle(self, tx: Connection, tally: Tally, settlements: Sequence[Settlement], now: datetime) -> int:
         accepted = [
             (s.job_id, s.attempt, s.outcome.message_id)
             for s in settlements
@@ -148,13 +164,33 @@ class SqlLedger:
         ]
         if len(accepted) < len(settlements):
             lock_dispatches(tx, [s.job_id for s in settlements if not isinstance(s.outcome, Accepted)])
-        done = self._groups.settle(tx, accepted, now) if accepted else set()
+        done = self._settle_accepted(tx, tally, settlements, accepted, now) if accepted else set()
         if len(done) == len(settlements):
             return len(done)
         rest = [s for s in settlements if (s.job_id, s.attempt) not in done]
-        return len(done) + sum(self._settle_one(tx, s, now) for s in rest)
+        return len(done) + sum(self._settle_one(tx, tally, s, now) for s in rest)
 
-    def _settle_one(self, tx: Connection, settlement: Settlement, now: datetime) -> int:
+    def _settle_accepted(
+        self,
+        tx: Connection,
+        tally: Tally,
+        settlements: Sequence[Settlement],
+        accepted: Sequence[AcceptedLetter],
+        now: datetime,
+    ) -> set[JobRef]:
+        """The usual outcome, a whole group at once; which of them that did."""
+        moved, heard = self._groups.settle(tx, accepted, now)
+        known = {(s.job_id, s.attempt): s.dispatch_id for s in settlements}
+        counts = Counter(map(known.__getitem__, moved))
+        if counts.pop(None, 0):
+            unknown = [ref[0] for ref in moved if known[ref] is None]
+            counts += Counter(tx.execute(sa.select(JOBS.dispatch_id).where(JOBS.id.in_(unknown))).scalars())
+        for dispatch_id, count in counts.items():
+            assert dispatch_id is not None
+            tally.move(dispatch_id, JobState.SENDING, JobState.SENT, count)
+        return moved | heard if heard else moved
+
+    def _settle_one(self, tx: Connection, tally: Tally, settlement: Settlement, now: datetime) -> int:
         """Everything but the usual: a deferral, a refusal, a doubt, or an outcome that comes late."""
         row = lock_job(tx, settlement.job_id)
         if row is None or row.attempt < settlement.attempt:
@@ -163,23 +199,26 @@ class SqlLedger:
                 "does not know of it: it was restored from an older copy. Run 'sendonce db adopt'."
             )
         if isinstance(settlement.outcome, Accepted):
-            return int(accept(tx, row, settlement.attempt, settlement.outcome.message_id, now).ends_the_job)
+            evidence = accept(tx, tally, row, settlement.attempt, settlement.outcome.message_id, now)
+            return int(evidence.ends_the_job)
         if row.attempt > settlement.attempt:
             return 0
         if row.accepted_attempt is not None:
-            return fall_back_on_evidence(tx, row, now)
+            return fall_back_on_evidence(tx, tally, row, now)
         match settlement.outcome:
             case Deferred():
-                return self._defer(tx, row, settlement, now)
+                return self._defer(tx, tally, row, settlement, now)
             case Refused(code, reason):
                 changes = {"code": code, "reason": reason, "settled_at": now}
-                return move(tx, row, Move.REFUSE, JobState.FAILED, changes)
+                return move(tx, tally, row, Move.REFUSE, JobState.FAILED, changes)
             case InDoubt(reason):
                 proof = {"death_proof": settlement.death_proof, "death_proof_at": now}
                 changes = {"code": None, "reason": reason, **(proof if settlement.death_proof else {})}
-                return move(tx, row, Move.DOUBT, JobState.IN_DOUBT, changes)
+                return move(tx, tally, row, Move.DOUBT, JobState.IN_DOUBT, changes)
 
-    def _defer(self, tx: Connection, row: Row[Any], settlement: Settlement, now: datetime) -> int:
+    def _defer(
+        self, tx: Connection, tally: Tally, row: Row[Any], settlement: Settlement, now: datetime
+    ) -> int:
         outcome = settlement.outcome
         assert isinstance(outcome, Deferred)
         if row.state not in MOVES[Move.DEFER][0]:
@@ -191,9 +230,9 @@ class SqlLedger:
             "reason": outcome.reason,
         }
         if settlement.exhausted:
-            return move(tx, row, Move.EXHAUST, JobState.DEAD, {**changes, "settled_at": now})
+            return move(tx, tally, row, Move.EXHAUST, JobState.DEAD, {**changes, "settled_at": now})
         changes["due_at"] = now + timedelta(seconds=settlement.retry_after)
-        return back_to_schedule(tx, row, Move.DEFER, changes, now)
+        return back_to_schedule(tx, tally, row, Move.DEFER, changes, now)
 
     def reaffirm(self, job_id: str, attempt: int) -> bool:
         with self._db.reading() as tx:
@@ -225,7 +264,11 @@ class SqlLedger:
         """sending → in_doubt with a death proof; how many."""
         changes = {"state": DOUBTED, "reason": proof, "death_proof": proof, "death_proof_at": now}
         update = message_jobs.update().where(in_state(JobState.SENDING), which).values(changes)
-        return tx.execute(update).rowcount
+        with counted(self._db, tx) as tally:
+            doubted = tx.execute(update.returning(JOBS.dispatch_id, JOBS.state)).all()
+            for dispatch_id, state in doubted:
+                tally.move(dispatch_id, JobState.SENDING, state)
+        return len(doubted)
 
     def doubts(
         self,
@@ -254,7 +297,7 @@ class SqlLedger:
 
     def prove_absence(self, refs: Sequence[JobRef], proof: str) -> int:
         moved = 0
-        with self._db.writing() as tx:
+        with self._db.writing() as tx, counted(self._db, tx) as tally:
             now = self._db.now(tx)
             lock_dispatches(tx, [job_id for job_id, _ in refs])
             for job_id, attempt in refs:
@@ -265,7 +308,7 @@ class SqlLedger:
                     continue
                 archive_attempt(tx, row, now, "absent", None, proof, absence_proof=proof)
                 changes = {"due_at": now, "reason": proof, "absence_proof": proof}
-                moved += back_to_schedule(tx, row, Move.ABSENCE, changes, now)
+                moved += back_to_schedule(tx, tally, row, Move.ABSENCE, changes, now)
         return moved
 
     # -- an operator's word --------------------------------------------------------------------
@@ -273,7 +316,7 @@ class SqlLedger:
     def resolve(self, job_ids: Sequence[str], *, sent: bool, actor: str, note: str) -> int:
         moved = 0
         word = f"the word of {actor}"
-        with self._db.writing() as tx:
+        with self._db.writing() as tx, counted(self._db, tx) as tally:
             now = self._db.now(tx)
             lock_dispatches(tx, job_ids)
             for job_id in job_ids:
@@ -282,19 +325,19 @@ class SqlLedger:
                     continue
                 if sent:
                     ended = {"settled_at": now, "code": None, "reason": word}
-                    moved += move(tx, row, Move.ACCEPT, JobState.SENT, ended)
+                    moved += move(tx, tally, row, Move.ACCEPT, JobState.SENT, ended)
                 else:
                     archive_attempt(tx, row, now, "absent", None, word, absence_proof=word)
                     proofs = {"death_proof": word, "death_proof_at": now, "absence_proof": word}
                     changes = {"due_at": now, "reason": word, **proofs}
-                    moved += back_to_schedule(tx, row, Move.ABSENCE, changes, now)
+                    moved += back_to_schedule(tx, tally, row, Move.ABSENCE, changes, now)
                 verdict = "sent" if sent else "not sent"
                 insert_audit(tx, now, actor, "resolve", job_id, {"verdict": verdict, "note": note})
         return moved
 
     def retry(self, job_ids: Sequence[str], actor: str, *, not_sent_elsewhere: bool = False) -> int:
         moved = 0
-        with self._db.writing() as tx:
+        with self._db.writing() as tx, counted(self._db, tx) as tally:
             now = self._db.now(tx)
             lock_dispatches(tx, job_ids)
             for job_id in job_ids:
@@ -308,7 +351,7 @@ class SqlLedger:
                     details["word"] = "not sent elsewhere"
                 if row.state == JobState.FAILED:  # a dead job's last attempt is archived already
                     archive_attempt(tx, row, now, "failed", row.code, row.reason)
-                moved += back_to_schedule(tx, row, Move.RETRY, {"due_at": now, "tries": 0}, now)
+                moved += back_to_schedule(tx, tally, row, Move.RETRY, {"due_at": now, "tries": 0}, now)
                 insert_audit(tx, now, actor, "retry", job_id, details)
         return moved
 
@@ -345,7 +388,7 @@ class SqlLedger:
     def adopt(self, fingerprint: str | None, claim_seq: int, actor: str) -> int:
         with self._db.writing() as tx:
             now = self._db.now(tx)
-            doubted = doubt_all(tx)
+            doubted = doubt_all(self._db, tx)
             once_more = {"adoptions": ledger.c.adoptions + 1, "adopted_at": now}
             tx.execute(ledger.update().values(halted=None, fingerprint=fingerprint, **once_more))
             # Their counts may be of the forgotten time: who lives comes again as a new one.

@@ -26,6 +26,7 @@ from sendonce.adapters.stores.schema import (
     suppressions,
     unreadable_events,
 )
+from sendonce.adapters.stores.sql.books import Tally, counted
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.events import as_event
 from sendonce.adapters.stores.sql.peppers import pepper_in_force
@@ -85,7 +86,7 @@ class SqlPeople:
             jobs = list(tx.execute(sa.select(J.id).where(J.suppression_key == key)).scalars())
             events = _event_ids(tx, jobs, scrubber)
             documents = {table.name: _mentions(tx, table, scrubber) for table in _WITH_DOCUMENTS}
-        with self._db.writing() as tx:
+        with self._db.writing() as tx, counted(self._db, tx) as tally:
             if pepper_in_force(self._db, tx) != pepper:
                 raise Unavailable("The keys were rotated at this very moment: nothing was erased. Try again.")
             if self._db.is_sqlite:
@@ -93,7 +94,7 @@ class SqlPeople:
                 tx.exec_driver_sql("PRAGMA secure_delete = ON")
             now = self._db.now(tx)
             erasure = Erasure(
-                letters=sum([_erase_job(tx, row, scrubber, pepper, now) for row in _locked(tx, jobs)]),
+                letters=sum([_erase_job(tx, tally, row, scrubber, pepper, now) for row in _locked(tx, jobs)]),
                 events=sum(
                     _erase_event(tx, row, name, erased_name(row.natural_key, pepper))
                     for row in _rows(tx, delivery_events, events)
@@ -111,7 +112,9 @@ class SqlPeople:
             return erasure
 
 
-def _erase_job(tx: Connection, job: Row[Any], scrubber: Scrubber, pepper: bytes, now: datetime) -> bool:
+def _erase_job(
+    tx: Connection, tally: Tally, job: Row[Any], scrubber: Scrubber, pepper: bytes, now: datetime
+) -> bool:
     """The row keeps its place under a hash. What was not sent yet never will be."""
     reason = scrubber.text(job.reason)
     if is_erased(job.recipient) and not job.fields and reason == job.reason and job.state != "scheduled":
@@ -126,6 +129,7 @@ def _erase_job(tx: Connection, job: Row[Any], scrubber: Scrubber, pepper: bytes,
     if job.state == "scheduled":
         changes |= {"state": "skipped", "reason": "erased", "settled_at": now}
     tx.execute(message_jobs.update().where(J.id == job.id).values(changes))
+    tally.change(job, changes)
     return True
 
 

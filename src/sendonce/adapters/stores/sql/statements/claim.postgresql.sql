@@ -36,6 +36,17 @@ WITH picked AS MATERIALIZED (
         death_proof = NULL, death_proof_at = NULL, absence_proof = NULL
     WHERE id = ANY (ARRAY(SELECT id FROM picked WHERE NOT suppressed))
     RETURNING id, state, letter_id, thread, attempt, tries, recipient, fields
+), moved AS MATERIALIZED (
+    SELECT (SELECT count(*) FROM taken) AS taken, (SELECT count(*) FROM skipped) AS skipped, %(sent)s::bigint AS sent
+), counted AS (
+    -- The books (books.py), with what this turn has settled of the same dispatch. The whole ledger comes first.
+    INSERT INTO dispatch_books AS b (dispatch_id, slot, scheduled, sending, sent, skipped)
+    SELECT whose.id, pg_backend_pid() %% {slots}, -taken - skipped, taken - sent, sent, skipped
+    FROM moved, (VALUES (1, %(ledger)s::uuid), (2, %(dispatch)s::uuid)) AS whose (place, id)
+    WHERE taken + skipped + sent > 0 ORDER BY whose.place
+    ON CONFLICT (dispatch_id, slot) DO UPDATE SET
+        scheduled = b.scheduled + excluded.scheduled, sending = b.sending + excluded.sending,
+        sent = b.sent + excluded.sent, skipped = b.skipped + excluded.skipped
 )
 SELECT id::text, state, letter_id::text, thread, attempt, tries, recipient, fields::text,
     seq, last_due, last_priority, last_id
