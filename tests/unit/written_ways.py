@@ -72,6 +72,7 @@ WAYS = {
     "-at- -dot-": "<p>info -at- firma -dot- ru</p>",
     "onclick helper": "<a href='#' onclick=\"mailTo('info', 'firma.ru')\">Почта</a>",
     "state of an application": r'<script type="application/json">{"email":"info\u0040firma.ru"}</script>',
+    "quoted key": '<script>window.state={"contacts":{"email":"info@firma.ru","id":7}}</script>',
     "packed script": "<script>eval(unescape('document.write%28%27%69nfo%40firma.ru%27%29'))</script>",
     "list of pieces": "<script>var p=['ru','firma','info'];document.write(p[2]+'@'+p[1]+'.'+p[0])</script>",
     "picture called at": '<p>info<img src="/at.gif" alt="at">firma.ru</p>',
@@ -137,6 +138,23 @@ WAYS = {
     "NOSPAM": "<p>info@NOSPAM.firma.ru</p>",
     "text area": "<textarea>info@firma.ru</textarea>",
     "svg text": "<svg><text>info@firma.ru</text></svg>",
+    "mailto behind http": '<a href="http://mailto:info@firma.ru">Почта</a>',
+    "link without mailto": '<a href="info@firma.ru">Почта</a>',
+    "link without mailto, with a slash": '<a href="/info@firma.ru">Почта</a>',
+    "cloudflare link with a subject": f'<a href="/cdn-cgi/l/email-protection#{_cloudflare(ADDRESS + "?subject=x")}">Почта</a>',
+    "( a )": "<p>info ( a ) firma.ru</p>",
+    "_AT_ _DOT_": "<p>info_AT_firma_DOT_ru</p>",
+    "name in a link": "<p><a href='#'>info</a>@firma.ru</p>",
+    "override character": "<p>\u202eur.amrif@ofni\u202c</p>",
+    "data-u data-d data-t": '<a data-u="info" data-d="firma" data-t="ru">Почта</a>',
+    "plugin of wordpress": f'<a data-enc-email="{_ROT13.replace("@", "[at]")}"></a>',
+    "attribute that a script decodes": f"<a data-e='{_BASE64}'></a><script>a.href='mailto:'+atob(a.dataset.e)</script>",
+    "mailto in base64": f'<a data-link="{base64.b64encode(b"mailto:info@firma.ru").decode()}">Почта</a>',
+    "onmouseover": "<a onmouseover=\"this.href='mailto:info'+'@'+'firma.ru'\">Почта</a>",
+    "end of a line": "<p>info@\nfirma.ru</p>",
+    "style's contents": '<style>.u:before{content:"info"}.u:after{content:"@firma.ru"}</style><span class=u></span>',
+    "picture called (at)": '<p>info<img src="/at.gif" alt="(at)">firma.ru</p>',
+    "ideographic dot": "<p>info@firma。ru</p>",
     "meta description": '<meta name="description" content="Насосы, info@firma.ru">',
 }
 
@@ -148,6 +166,8 @@ OTHER_WAYS = {
     "<p>very.long.department-of-sales+kazan@firma.co.uk</p>": "very.long.department-of-sales+kazan@firma.co.uk",
     "<p>zavod-kazan@mail.ru</p>": "zavod-kazan@mail.ru",
     "<p>1c@24.ru</p>": "1c@24.ru",
+    '<input readonly value="info@firma.ru">': "info@firma.ru",
+    "<select><option value='info@firma.ru'>Отдел продаж</option></select>": "info@firma.ru",
 }
 
 TRAPS = {
@@ -192,5 +212,11 @@ TRAPS = {
     "decorator": "<pre>@media (max-width: 10px) @import.url</pre>",
     "cloudflare placeholder": "<p>[email protected]</p>",
     "widget": "<p>support@tilda.cc</p>",
+    "login of a shell": "<p>ssh root@srv1.firma.ru, ssh deploy@firma.ru</p>",
+    "id of a message": "<p>Message-ID: &lt;20240101.abc@mail.gmail.com&gt;</p>",
+    "id of a date": "<p>UID:1234567890@google.com</p>",
+    "version of an action": "<p>uses: actions/checkout@v4.com</p>",
+    "field with a sample": '<input name="email" value="ivan@mail.ru">',
+    "icons and words of styles": "<style>.new:before{content:'New'}</style><p><i class=new></i> 24</p>",
     "a literal of somebody else": '<script>var cfg={support:"help@chat-widget.io"}</script>',
 }

@@ -51,7 +51,8 @@ _BLOCKS = (
     "address|article|aside|blockquote|br|button|dd|details|div|dl|dt|fieldset|figure|footer|form|h[1-6]|header|hr|"
     "label|li|main|nav|ol|option|p|pre|section|select|summary|table|tbody|td|textarea|th|title|tr|ul|a"
 )
-_BLOCK = re.compile(rf"<(?=/?(?:{_BLOCKS}|{_BLOCKS.upper()})[\s>/])")
+# A link with a part of an address in it is no block: <a>info</a>@firma.ru
+_BLOCK = re.compile(rf"<(?=/?(?:{_BLOCKS}|{_BLOCKS.upper()})[\s>/])(?!/a>@)")
 
 _HIDDEN_NODES = '[style*="display"],[style*="visibility"],[style*="font-size"],[hidden]'
 _HIDES = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])", re.IGNORECASE)
@@ -59,9 +60,14 @@ _REVERSES = re.compile(r"bidi-override", re.IGNORECASE)
 _SIMPLE = re.compile(r"\s*((?:[a-z0-9]+)?[.#][\w-]+)\s*\Z", re.IGNORECASE)
 _GENERATED = re.compile(r"\s*((?:[a-z0-9]+)?[.#][\w-]+)::?(before|after)\s*\Z", re.IGNORECASE)
 _CONTENT = re.compile(r"""content\s*:\s*(?:"([^"]{1,80})"|'([^']{1,80})')""", re.IGNORECASE)
+_DRAWN_AT = re.compile(r"""content\s*:\s*["'][^"'{}]{0,60}(?:@|\\0*40)""", re.IGNORECASE)
+_PART_OF_ADDRESS = re.compile(r"[A-Za-z0-9@._-]+")
 _CSS_ESCAPE = re.compile(r"\\0*([0-9a-fA-F]{2,4})\s?")
 _TELLING_STYLES = ("display", "visibility", "bidi-override", "content")
-_DRAWN_SIGNS = 'img[alt="@"],img[alt="at" i],i[class*="fa-at"],i[class*="icon-at"],span[class*="icon-at"]'
+_DRAWN_SIGNS = (
+    'img[alt="@"],img[alt="at" i],img[alt="(at)" i],'
+    'i[class*="fa-at"],i[class*="icon-at"],span[class*="icon-at"]'
+)
 _INLINE_TAGS = "b bdo big code del em font i ins label mark nobr s small span strike strong sub sup u"
 _INLINE = frozenset(_INLINE_TAGS.split())
 _MAX_NODES = 500
@@ -212,7 +218,7 @@ def _show_as_seen(page: Page) -> None:
             _remove_hidden(node)
     for node in page.select('[style*="bidi-override"],bdo[dir="rtl" i]', b"bidi-o", b"<bdo"):
         _turn(node)
-    for node in page.select(_DRAWN_SIGNS, b'="@"', b'="at"', b"fa-at", b"icon-at"):
+    for node in page.select(_DRAWN_SIGNS, b'="@"', b'="at"', b'="(at)"', b"fa-at", b"icon-at"):
         node.replace_with("@")
     if page.tree.body is not None and any(word in page.styles for word in _TELLING_STYLES):
         _apply_styles(page.tree.body, page.styles)
@@ -233,6 +239,8 @@ def _turn(node: LexborNode) -> None:
 
 
 def _apply_styles(body: LexborNode, styles: str) -> None:
+    # Icons and dashes are drawn on every page, an @ on few.
+    draws_signs = _DRAWN_AT.search(styles) is not None
     for rule in styles[:_MAX_STYLES].split("}"):
         selectors, _, rules = rule.rpartition("{")
         hides, reverses = _HIDES.search(rules), _REVERSES.search(rules)
@@ -240,7 +248,7 @@ def _apply_styles(body: LexborNode, styles: str) -> None:
         if not (hides or reverses or content):
             continue
         for selector in selectors.rpartition("{")[2][-1000:].split(","):
-            if content and (made := _GENERATED.match(selector)):
+            if content and draws_signs and (made := _GENERATED.match(selector)):
                 _generate(body, made[1], made[2].lower(), content[1] or content[2])
             elif (hides or reverses) and (simple := _SIMPLE.match(selector)):
                 _restyle(body, simple[1], hidden=bool(hides))
@@ -249,11 +257,13 @@ def _apply_styles(body: LexborNode, styles: str) -> None:
 def _generate(body: LexborNode, selector: str, place: str, content: str) -> None:
     """``.at::before { content: "@" }``"""
     text = _CSS_ESCAPE.sub(lambda code: chr(int(code[1], 16)), content)
-    if "@" not in text and "." not in text:
+    if not _PART_OF_ADDRESS.fullmatch(text):
         return
     for node in body.css(selector)[:_MAX_STYLED]:
-        inside = node.text(separator="")
-        node.replace_with(text + inside if place == "before" else inside + text)
+        if place == "before":
+            node.insert_before(text)
+        else:
+            node.insert_after(text)
 
 
 def _restyle(body: LexborNode, selector: str, *, hidden: bool) -> None:

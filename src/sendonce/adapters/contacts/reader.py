@@ -83,7 +83,12 @@ _DOMAIN_NAMES = (
     "email-domain",
     "mail-domain",
 )
-_TOP_NAMES = ("tld", "zone", "ext", "top", "part3")
+_TOP_NAMES = ("tld", "zone", "ext", "top", "part3", "t")
+_LONE_ADDRESS = re.compile(r"/?[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{4,250}")
+_EVENTS = ("onclick", "onmouseover", "onmousedown")
+_HANDLERS = ",".join(f'[{name}*="ail"]' for name in _EVENTS)
+_MAILTO_IN_BASE64 = re.compile(r"bWFpbHRv[A-Za-z0-9+/]{8,400}={0,2}")
+_HELD_IN_BASE64 = re.compile(r"""\bdata-[\w-]+\s*=\s*["']([A-Za-z0-9+/]{12,400}={0,2})["']""")
 _METAS_OF_MAKERS = re.compile(r"author|creator|generator|developer|designer|twitter|copyright", re.IGNORECASE)
 _SEPARATED = re.compile(
     r"\s*([A-Za-z0-9._-]{1,64})\s*[|#;,:*]{1,2}\s*([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)\s*\Z"
@@ -139,7 +144,7 @@ class _Reading:
             hidden = (
                 node.attributes.get("data-cfemail") or (node.attributes.get("href") or "").rpartition("#")[2]
             )
-            address = _uncovered(hidden)
+            address = (_uncovered(hidden) or "").partition("?")[0]
             if address and not self._is_makers(address, node):
                 self._take_address(address, Source.CLOUDFLARE)
 
@@ -154,6 +159,8 @@ class _Reading:
                 self._take_phone(phone_in_link(href, self._country), Source.TEL, node)
             elif scheme == "javascript":
                 self._read_script(unquote(href), named="mailto")
+            elif "mailto:" in href[:20].lower():  # http://mailto:info@firma.ru, which no browser opens
+                self._find_in_link(unquote(href.lower().partition("mailto:")[2]), node)
             elif scheme in ("http", "https", "viber", "whatsapp"):
                 self._take_phone(messenger_phone(href, self._country), Source.MESSENGER, node)
 
@@ -184,6 +191,8 @@ class _Reading:
                 self._read_script(html.unescape(value), named="mailto")
             elif _TELLING.match(name):
                 self._read_value(value)
+            elif _LONE_ADDRESS.fullmatch(value):
+                self._take_lone(name.lower(), value.lstrip("/"))
         for node in self._page.tree.css('meta[content*="@"]')[:_MAX_METAS]:
             named = node.attributes.get("name") or node.attributes.get("property") or ""
             if not _METAS_OF_MAKERS.search(named) and not node.attributes.get("itemprop"):
@@ -191,8 +200,10 @@ class _Reading:
         names = sorted({name.decode() for name in _PARTS.findall(self._page.markup)})[:_MAX_NAMES]
         if names:
             self._read_parts(",".join(f"[data-{name}]" for name in names))
-        for node in self._page.select('[onclick*="ail"]', b"onclick"):
-            self._read_script(node.attributes["onclick"] or "", named="mailto")
+        for node in self._page.select(_HANDLERS, b"onclick", b"onmouse"):
+            for name in _EVENTS:
+                self._read_script(node.attributes.get(name) or "", named="mailto")
+        self._read_base64()
 
     def _read_parts(self, holders: str) -> None:
         """``data-user`` and ``data-domain``, or one attribute that holds the address in some code."""
@@ -213,8 +224,18 @@ class _Reading:
                 )
                 self._find_in(f"{user}@{host}", Source.ATTRIBUTE)
             for key, value in data.items():
+                if key == "enc-email":  # of a plugin for WordPress
+                    value = codecs.encode(value, "rot13").replace("[ng]", "@")
                 if any(word in key for word in ("mail", "enc", "addr", "contact", "cf", "protect")):
                     self._read_value(value)
+
+    def _read_base64(self) -> None:
+        """Attributes that a script decodes, whatever they are called, and links to mail in base64."""
+        held = [found[0] for found in islice(_MAILTO_IN_BASE64.finditer(self._page.html), _MAX_NAMES)]
+        if any("atob" in script.body for script in self._page.scripts):
+            held += [found[1] for found in islice(_HELD_IN_BASE64.finditer(self._page.html), _MAX_HOLDERS)]
+        for value in held:
+            self._find_in(decoded_base64(value) or "", Source.ATTRIBUTE)
 
     def _read_value(self, value: str) -> None:
         """An attribute's text: plain, reversed, in base64, or in rot13 if the page has a script for that."""
@@ -260,6 +281,11 @@ class _Reading:
     def _find_in(self, text: str, source: Source) -> bool:
         taken = [self._take_address(found.address, source) for found in find_addresses(text, self._is_domain)]
         return any(taken)
+
+    def _take_lone(self, name: str, address: str) -> None:
+        """A link that lacks its "mailto:". A form may hold a sample, so only the own domain counts there."""
+        if name == "href" or (name == "value" and not self._is_foreign(address)):
+            self._take_address(address, Source.ATTRIBUTE)
 
     def _take_address(self, text: str, source: Source) -> bool:
         try:

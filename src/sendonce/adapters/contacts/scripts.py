@@ -83,8 +83,8 @@ class _Reader:
     def _statement(self) -> Iterator[Text]:
         kind, word = self._token(0)
         name = ""
-        if kind == "name" and self._token(1)[1] in ("=", "+=", ":"):
-            name, sign = word, self._token(1)[1]
+        if (kind == "name" and self._token(1)[1] in ("=", "+=", ":")) or self._is_quoted_key(kind):
+            name, sign = word.strip("\"'"), self._token(1)[1]
             self._at += 2
             value = self._evaluate()
             if value is None:
@@ -102,6 +102,10 @@ class _Reader:
         else:
             return
         yield from self._told(value, name)
+
+    def _is_quoted_key(self, kind: str) -> bool:
+        """``{"email": "info@firma.ru"}``"""
+        return kind == "string" and self._token(1)[1] == ":"
 
     def _call(self, name: str) -> Iterator[Text]:
         """``mail('info', 'firma.ru')``: a helper that joins what it is given."""

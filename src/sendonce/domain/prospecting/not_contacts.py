@@ -23,7 +23,7 @@ wixpress.com wordpress.com wordpress.org
 """
 _NOBODY = """
 bounce bounces do-not-reply do_not_reply donotreply dontreply git hg mailer-daemon no-reply no.reply
-no_reply nobody noreply noreplay not-reply svn
+no_reply nobody noreply noreplay not-reply root svn www-data
 """
 _PLACEHOLDERS = """
 example firstname.lastname imya name.surname primer someone user.name username vasha-pochta vasha_pochta
@@ -36,7 +36,7 @@ NOBODY = frozenset(_NOBODY.split())
 PLACEHOLDERS = frozenset(_PLACEHOLDERS.split())
 
 _KEY = re.compile(r"[0-9a-f]{16,}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{10,}")
-_PIXELS_OR_VERSION = re.compile(r"\d(?:\.\d)?x\.|v?\d+\.\d+")
+_PIXELS_OR_VERSION = re.compile(r"\d(?:\.\d)?x\.|v?\d+\.\d+|v\d{1,2}\.[a-z]+\Z")
 _EXAMPLE_LABEL = re.compile(r"(?:^|\.)(?:example|primer|yourdomain|your-domain)\.")
 
 

@@ -22,6 +22,8 @@ _BEFORE, _AFTER = 110, 270
 _MAX_LOCAL = 64
 
 _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]+")
+# Shown from right to left, up to the end of the override.
+_OVERRIDDEN = re.compile("\u202e([^\u202c\u202d\n]{5,200})\u202c?")
 _SIGNS = ("@", "＠", "﹫")
 _CODED_SIGNS = ("&#64;", "&#x40;", "&commat;", "%40")
 _AT_WORDS = (
@@ -30,7 +32,7 @@ _AT_WORDS = (
 _DOT_WORDS = r"(?:\.|dot|d0t|точка|точкa|тчк|tochka|punkt|punto|point)"
 _OPEN, _CLOSE = r"[\[({<«]", r"[\])}>»]"
 _BRACKETED_AT = re.compile(
-    rf"\s*(?:{_OPEN}+\s*{_AT_WORDS}\s*{_CLOSE}+|([*_|~]{{1,2}}|--)(?:at|ат|собака)\1(?=\S+\s*[.\[(])|"
+    rf"\s*(?:{_OPEN}+\s*{_AT_WORDS}\s*{_CLOSE}+|([*_|~]{{1,2}}|--)(?:at|ат|собака)\1(?=\S+\s*[.\[(]|[\w-]+_dot_)|"
     rf"\s-{{1,2}}at-{{1,2}}\s)\s*",
     re.IGNORECASE,
 )
@@ -51,16 +53,8 @@ _WORDS = (
     "тчк",
     "[.]",
     "(.)",
-    "(a",
-    "[a",
-    "{a",
-    "(а",
-    "[а",
-    "(э",
-    "(@",
-    "[@",
-    "{@",
-    "<@",
+    *("(a", "[a", "{a", "(а", "[а", "(э", "(@", "[@", "{@", "<@"),
+    *("( a", "[ a", "( а", "[ а", "( @", "[ @"),
 )
 _SPELLED_AT = re.compile(r"(?<=[A-Za-z0-9])\s+(?:собака|собачка|sobaka|sobachka|dog)\s+(?=\w)", re.IGNORECASE)
 # " at " counts only where dots are spelled out as well.
@@ -74,7 +68,7 @@ _LONELY_DOT = re.compile(
     r"(?<=[\w])\s+\.\s*(?=[A-Za-zрф]{2,6}\b)|(?<=[\w])\.\s(?=(?:ru|com|рф|net|org|su|by|kz)\b)"
 )
 _SPACED_AT = re.compile(r"([A-Za-z0-9._-]+)[ \t]+@[ \t]*(?=\w)")
-_AT_THEN_SPACE = re.compile(r"(?<=[A-Za-z0-9])@[ \t]+(?=[\w-]+\s*\.)")
+_AT_THEN_SPACE = re.compile(r"(?<=[A-Za-z0-9])@\s{1,4}(?=[\w-]+\s*\.)")
 
 _LOCAL = re.compile(r"[A-Za-z0-9._%+'&=~-]+\Z")
 _DOMAIN = re.compile(r"[^\W_][\w-]{0,62}(?:\.[^\W_][\w-]{0,62}){1,8}")
@@ -84,7 +78,10 @@ _GLUED_LABEL = re.compile(r"e-?mail(?=[a-z])", re.IGNORECASE)
 _REMOVE_ME = re.compile(
     r"no-?_?spam|remove-?_?(?:this|me)|delete-?_?(?:this|me)|antispam|убрать|удалить", re.I
 )
-_NOT_MAIL = re.compile(r"(?:sip|xmpp|ssh|skype|git|matrix|acct):(?://)?\Z", re.IGNORECASE)
+_NOT_MAIL = re.compile(
+    r"(?:sip|xmpp|ssh|skype|git|matrix|acct|uid):(?://)?\Z|message-id:\s*<?\Z|\b(?:ssh|scp|rsync)\s+\Z",
+    re.IGNORECASE,
+)
 _URL_BEFORE = re.compile(r"(?:://|www\.)\S*\Z|\w\.\w+/\S*\Z", re.IGNORECASE)
 _SHELL_AFTER = re.compile(r":[~/\w]", re.ASCII)
 
@@ -172,14 +169,16 @@ def _positions(text: str, sign: str) -> list[int]:
 def reveal(text: str) -> str:
     """The same text with plain signs in place of what hides them."""
     if not text.isascii():
-        text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
+        if "\u202e" in text:
+            text = _OVERRIDDEN.sub(lambda run: run[1][::-1], text)
+        text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).replace("。", ".")
     if "&" in text:
         text = html.unescape(text)
     text = text.replace("%40", "@")
     lowered = text.lower()
     if any(word in lowered for word in _WORDS):
         text = _reveal_words(text)
-    if " @" in text or "@ " in text:
+    if " @" in text or "@ " in text or "@\n" in text:
         text = _SPACED_AT.sub(_join_spaced, text)
         text = _AT_THEN_SPACE.sub("@", text)
     return _LONELY_DOT.sub(".", text) if "@" in text and (" ." in text or ". " in text) else text
