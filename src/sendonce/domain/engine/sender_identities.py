@@ -21,7 +21,7 @@ from sendonce.errors import BadInput, NotFound, RefusedByRule
 
 TRANSPORTS = ("ses", "smtp", "maildir")
 SECURITY = ("starttls", "tls", "plain")
-_VARIABLE = re.compile(r"SENDER_[A-Z0-9_]{1,93}")
+_VARIABLE = re.compile(r"(?:SENDER_|(?=[A-Z0-9_]*(?:PASS|SECRET|KEY|TOKEN)))[A-Z][A-Z0-9_]{0,99}")
 _HOST = re.compile(r"[A-Za-z0-9.:\[\]_-]{1,253}")
 _PLACES = {"ses": "region", "smtp": "host", "maildir": "folder"}
 
@@ -88,9 +88,9 @@ class NewSender:
         if where is not None and not (_VARIABLE.fullmatch(where) or where.startswith("/")):
             # It is not shown: somebody may have written the secret itself.
             raise BadInput(
-                "secret-from: it must be the name of a variable that begins with SENDER_, such as "
-                "SENDER_NEWS_PASSWORD, or the whole path of a file, such as /run/secrets/news. The secret "
-                "itself is never stored."
+                "secret-env, secret-from: it must be the name of a variable that begins with SENDER_ or has "
+                "PASSWORD, SECRET, KEY or TOKEN in it, such as NEWS_PASSWORD, or the whole path of a file, "
+                "such as /run/secrets/news. The secret itself is never stored."
             )
         if self.transport == "smtp" and (self.username is None) != (where is None):
             raise BadInput("username, secret-from: an SMTP login needs both. Without a login, give neither.")
@@ -99,6 +99,11 @@ class NewSender:
                 "username, secret-from: an access key of AWS has an id and a secret key. Give both, or "
                 "neither to use the environment's credentials."
             )
+
+
+def may_hold_a_secret(variable: str) -> bool:
+    """Whether a variable's name says so: the log masks what such variables hold."""
+    return _VARIABLE.fullmatch(variable) is not None
 
 
 class SenderIdentity(NamedTuple):

@@ -6,6 +6,7 @@ Migrations are written from them (see migrations/).
 from __future__ import annotations
 
 from sendonce.adapters.stores.schema.campaigns import (
+    campaign_dispatches,
     campaign_leads,
     campaign_letters,
     campaign_steps,
@@ -78,6 +79,7 @@ __all__ = [
     "assets",
     "attempts",
     "audit_log",
+    "campaign_dispatches",
     "campaign_leads",
     "campaign_letters",
     "campaign_steps",

@@ -68,7 +68,6 @@ leads = Table(
     Column("direction_id", Text, nullable=False),
     Column("email", Text, nullable=False),
     Column("address_key", Text, nullable=False),
-    Column("suppression_key", Text, nullable=False),
     Column("name", Text),
     # Its colleagues have the same: a reply of one stops the letters to all.
     Column("company", Text),
@@ -106,6 +105,16 @@ campaign_leads = Table(
     Index("campaign_leads_open", "lead_id", unique=True, **where("state = 'open'")),
 )
 
+# The letters of a step that leave from one sender.
+campaign_dispatches = Table(
+    "campaign_dispatches",
+    metadata,
+    Column("campaign_id", Identifier, ForeignKey("campaigns.id"), primary_key=True),
+    Column("step", Integer, primary_key=True),
+    Column("sender_id", Text, primary_key=True),
+    Column("dispatch_id", Identifier, ForeignKey("dispatches.id"), nullable=False),
+)
+
 # One letter of a step to a lead, ever: written before the engine hears of it, so that a process that dies
 # between the two plans the same letter again, from the same sender.
 campaign_letters = Table(
@@ -141,6 +150,10 @@ sender_limits = Table(
     Column("ramp", Document, nullable=False),
     # The share of its rate that deferrals have left it.
     Column("pace", Float, nullable=False, server_default=text("1")),
+    moment("paced_at", nullable=False),
+    # The days on which it sent, for its warm-up, and the last of them.
+    Column("days_used", Integer, nullable=False, server_default=text("0")),
+    Column("last_day", Text, nullable=False, server_default=""),
     # Its standing in the rotation.
     Column("credit", Float, nullable=False, server_default=text("0")),
     moment("created_at", nullable=False),

@@ -11,6 +11,8 @@ import sqlalchemy as sa
 
 from sendonce.adapters.stores.schema import HEAD, ledger, tenants
 from sendonce.adapters.stores.sql.assets import SqlAssets
+from sendonce.adapters.stores.sql.campaigns.campaigns import SqlCampaigns
+from sendonce.adapters.stores.sql.campaigns.pools import SqlLeads, SqlLeases, SqlPools
 from sendonce.adapters.stores.sql.clients import SqlDirections, SqlTenants
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.dispatches import SqlDispatches
@@ -45,6 +47,7 @@ from sendonce.domain.people.peppers import LINK_LENGTH
 from sendonce.domain.people.soft_bounces import SOFT_BOUNCE_LIMIT
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import RefusedByRule, SchemaMismatch, Unavailable
+from sendonce.ports.campaigns import Campaigns, Leads, Leases, Pools
 from sendonce.ports.engine import (
     Canaries,
     Dispatches,
@@ -98,6 +101,10 @@ class SqlStore:
     keys: Keys
     tenants: Tenants
     directions: Directions
+    campaigns: Campaigns
+    leads: Leads
+    pools: Pools
+    leases: Leases
     events: Events
     workers: Workers
     permits: Permits
@@ -132,6 +139,10 @@ class SqlStore:
         self.keys = SqlKeys(database)
         self.tenants = SqlTenants(database)
         self.directions = SqlDirections(database)
+        self.campaigns = SqlCampaigns(database)
+        self.leads = SqlLeads(database)
+        self.pools = SqlPools(database)
+        self.leases = SqlLeases(database)
         self.events = SqlEvents(database, soft_bounce_limit)
         self.workers = SqlWorkers(database)
         self.permits = SqlPermits(database)

@@ -396,7 +396,6 @@ def _create_campaigns() -> None:
         sa.Column("direction_id", sa.Text(), nullable=False),
         sa.Column("email", sa.Text(), nullable=False),
         sa.Column("address_key", sa.Text(), nullable=False),
-        sa.Column("suppression_key", sa.Text(), nullable=False),
         sa.Column("name", sa.Text()),
         sa.Column("company", sa.Text()),
         sa.Column("company_key", sa.Text(), nullable=False),
@@ -430,6 +429,16 @@ def _create_campaigns() -> None:
     _index("campaign_leads_due", "campaign_leads", ["campaign_id", "due_at", "lead_id"], "state = 'open'")
     _index("campaign_leads_open", "campaign_leads", ["lead_id"], "state = 'open'", unique=True)
     op.create_table(
+        "campaign_dispatches",
+        sa.Column("campaign_id", Identifier, nullable=False),
+        sa.Column("step", sa.Integer(), nullable=False),
+        sa.Column("sender_id", sa.Text(), nullable=False),
+        sa.Column("dispatch_id", Identifier, nullable=False),
+        sa.ForeignKeyConstraint(["campaign_id"], ["campaigns.id"]),
+        sa.ForeignKeyConstraint(["dispatch_id"], ["dispatches.id"]),
+        sa.PrimaryKeyConstraint("campaign_id", "step", "sender_id"),
+    )
+    op.create_table(
         "campaign_letters",
         sa.Column("campaign_id", Identifier, nullable=False),
         sa.Column("lead_id", Identifier, nullable=False),
@@ -459,6 +468,9 @@ def _create_campaigns() -> None:
         sa.Column("per_hour", sa.Integer()),
         sa.Column("ramp", Document, nullable=False),
         sa.Column("pace", sa.Float(), server_default=sa.text("1"), nullable=False),
+        sa.Column("paced_at", Moment(), nullable=False),
+        sa.Column("days_used", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("last_day", sa.Text(), server_default="", nullable=False),
         sa.Column("credit", sa.Float(), server_default=sa.text("0"), nullable=False),
         sa.Column("created_at", Moment(), nullable=False),
         sa.Column("updated_at", Moment(), nullable=False),

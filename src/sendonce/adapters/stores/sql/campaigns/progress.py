@@ -1,0 +1,287 @@
+"""How far a campaign got with each of its leads, on SQL."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from sendonce.adapters.stores.schema import (
+    campaign_leads,
+    campaign_letters,
+    leads,
+    mailbox_messages,
+    message_jobs,
+    sender_limits,
+)
+from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.rows import insert_for
+from sendonce.domain.campaigns.campaigns import ChosenLetter, DueLead, LetterEnd, Stop
+from sendonce.domain.campaigns.pools import SenderLimits
+from sendonce.domain.campaigns.rotation import Record
+from sendonce.domain.engine.jobs import JobState
+from sendonce.domain.engine.tenants import TenantId
+
+L, CL, W, J = leads.c, campaign_leads.c, campaign_letters.c, message_jobs.c
+_OPEN = sa.text("campaign_leads.state = 'open'")
+_JOB = sa.and_(J.dispatch_id == W.dispatch_id, J.recipient_key == W.address_key)
+_OVER = [JobState.SENT, JobState.FAILED, JobState.SKIPPED, JobState.DEAD]
+# What people write back with: a machine's answer is none.
+_ANSWERS = ("reply", "opt_out", "complaint")
+
+
+class SqlProgress:
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    # -- whom to write to next -------------------------------------------------------------------
+
+    def due(
+        self, campaign_id: str, now: datetime, senders: Sequence[str], per_company: int, limit: int
+    ) -> Sequence[DueLead]:
+        colleague, busy = leads.alias(), campaign_leads.alias()
+        colleagues = (
+            sa.select(sa.func.count())
+            .select_from(busy.join(colleague, colleague.c.id == busy.c.lead_id))
+            .where(
+                busy.c.campaign_id == campaign_id,
+                busy.c.state == sa.literal_column("'open'"),
+                busy.c.step > 0,
+                colleague.c.tenant_id == L.tenant_id,
+                colleague.c.direction_id == L.direction_id,
+                colleague.c.company_key == L.company_key,
+            )
+            .correlate(leads)
+            .scalar_subquery()
+        )
+        columns = (L.id, L.email, L.fields, L.timezone, L.receiver, CL.step, CL.sender_id, L.company_key)
+        waiting = (
+            sa.select(*columns, colleagues)
+            .join_from(campaign_leads, leads, L.id == CL.lead_id)
+            .where(CL.campaign_id == campaign_id, _OPEN, CL.due_at <= now)
+            .order_by(CL.due_at, CL.lead_id)
+            .limit(limit)
+        )
+        with self._db.reading() as tx:
+            follow_ups = tx.execute(waiting.where(CL.step > 0, CL.sender_id.in_(senders))).all()
+            firsts = tx.execute(waiting.where(CL.step == 0, colleagues < per_company)).all()
+        return [DueLead(*row) for row in [*follow_ups, *firsts][:limit]]
+
+    def choose(
+        self, campaign_id: str, letters: Sequence[ChosenLetter], limits: Sequence[SenderLimits]
+    ) -> None:
+        with self._db.writing() as tx:
+            for letter in letters:
+                lead = tx.execute(sa.select(L.tenant_id, L.address_key).where(L.id == letter.lead_id)).one()
+                row = {
+                    "campaign_id": campaign_id,
+                    "lead_id": letter.lead_id,
+                    "step": letter.step,
+                    "tenant_id": lead.tenant_id,
+                    "sender_id": letter.sender_id,
+                    "dispatch_id": letter.dispatch_id,
+                    "address_key": lead.address_key,
+                    "receiver": letter.receiver,
+                    "slot_at": letter.slot_at,
+                }
+                put = insert_for(self._db)(campaign_letters).values(row).on_conflict_do_nothing()
+                tx.execute(put)
+                taken = campaign_leads.update().where(*_lead(campaign_id, letter.lead_id), _OPEN)
+                tx.execute(taken.values(step=letter.step, sender_id=letter.sender_id, due_at=None))
+            for each in limits:
+                stands = {"credit": each.credit, "days_used": each.days_used, "last_day": each.last_day}
+                tx.execute(
+                    sender_limits.update().where(sender_limits.c.sender_id == each.sender_id).values(stands)
+                )
+
+    def chosen(self, campaign_id: str) -> Sequence[ChosenLetter]:
+        query = (
+            sa.select(W.lead_id, L.email, L.fields, W.receiver, W.step, W.sender_id, W.dispatch_id, W.slot_at)
+            .join_from(campaign_letters, leads, L.id == W.lead_id)
+            .where(W.campaign_id == campaign_id, W.state == sa.literal_column("'chosen'"))
+        )
+        with self._db.reading() as tx:
+            return [ChosenLetter(*row) for row in tx.execute(query)]
+
+    def planned(self, campaign_id: str, letters: Sequence[ChosenLetter]) -> None:
+        with self._db.writing() as tx:
+            for letter in letters:
+                here = campaign_letters.update().where(
+                    *_letter(campaign_id, letter.lead_id, letter.step),
+                    W.state == sa.literal_column("'chosen'"),
+                )
+                tx.execute(here.values(state="planned"))
+
+    # -- what became of letters ------------------------------------------------------------------
+
+    def ends(self, campaign_id: str, limit: int) -> Sequence[LetterEnd]:
+        query = (
+            self._with_jobs(campaign_id)
+            .where(W.state == sa.literal_column("'planned'"), J.state.in_(_OVER))
+            .limit(limit)
+        )
+        with self._db.reading() as tx:
+            return [_as_end(row) for row in tx.execute(query)]
+
+    def troubled(self, campaign_id: str, newest: int) -> Sequence[LetterEnd]:
+        recent = _newest(W.campaign_id == campaign_id, newest)
+        query = (
+            sa.select(recent.c.lead_id, recent.c.step, *_JOB_COLUMNS)
+            .join_from(recent, message_jobs, _job_of(recent))
+            .join(campaign_leads, sa.and_(CL.campaign_id == campaign_id, CL.lead_id == recent.c.lead_id))
+            .where(_OPEN, sa.or_(J.bounced_at.is_not(None), J.complained_at.is_not(None)))
+        )
+        with self._db.reading() as tx:
+            return [_as_end(row) for row in tx.execute(query)]
+
+    def answered(self, campaign_id: str) -> Sequence[Stop]:
+        writer, colleague = leads.alias(), leads.alias()
+        query = (
+            sa.select(colleague.c.id, mailbox_messages.c.kind, writer.c.email)
+            .select_from(
+                mailbox_messages.join(message_jobs, J.id == mailbox_messages.c.job_id)
+                .join(campaign_letters, _JOB)
+                .join(writer, writer.c.id == W.lead_id)
+                .join(
+                    colleague,
+                    sa.and_(
+                        colleague.c.tenant_id == writer.c.tenant_id,
+                        colleague.c.direction_id == writer.c.direction_id,
+                        colleague.c.company_key == writer.c.company_key,
+                    ),
+                )
+                .join(campaign_leads, sa.and_(CL.campaign_id == campaign_id, CL.lead_id == colleague.c.id))
+            )
+            .where(
+                W.campaign_id == campaign_id,
+                mailbox_messages.c.kind.in_(_ANSWERS),
+                mailbox_messages.c.job_id.is_not(None),
+                _OPEN,
+            )
+        )
+        words = {"reply": "answered", "opt_out": "asked to be left alone", "complaint": "complained"}
+        with self._db.reading() as tx:
+            return [Stop(row[0], f"{row[2]} {words[row[1]]}") for row in tx.execute(query)]
+
+    def advance(self, campaign_id: str, ends: Sequence[tuple[LetterEnd, datetime | None]]) -> None:
+        with self._db.writing() as tx:
+            for end, due_at in ends:
+                over = campaign_letters.update().where(*_letter(campaign_id, end.lead_id, end.step))
+                tx.execute(over.values(state="over"))
+                lead = campaign_leads.update().where(*_lead(campaign_id, end.lead_id), _OPEN)
+                goes_on = {"due_at": due_at} if due_at else {"due_at": None, "state": "finished"}
+                tx.execute(lead.where(CL.step == end.step).values(goes_on))
+
+    def stop_leads(self, campaign_id: str, stops: Sequence[Stop]) -> None:
+        with self._db.writing() as tx:
+            for stop in stops:
+                lead = campaign_leads.update().where(*_lead(campaign_id, stop.lead_id), _OPEN)
+                tx.execute(lead.values(state="stopped", reason=stop.reason, due_at=None))
+                tx.execute(
+                    campaign_letters.update()
+                    .where(W.campaign_id == campaign_id, W.lead_id == stop.lead_id)
+                    .values(state="over")
+                )
+
+    def message_ids(
+        self, campaign_id: str, lead_ids: Sequence[str]
+    ) -> Mapping[str, Sequence[tuple[str, str | None]]]:
+        query = (
+            sa.select(W.lead_id, J.id, J.message_id)
+            .join_from(campaign_letters, message_jobs, _JOB)
+            .where(W.campaign_id == campaign_id, W.lead_id.in_(lead_ids), J.state == JobState.SENT)
+            .order_by(W.lead_id, W.step)
+        )
+        found: defaultdict[str, list[tuple[str, str | None]]] = defaultdict(list)
+        with self._db.reading() as tx:
+            for lead_id, job_id, message_id in tx.execute(query):
+                found[lead_id].append((job_id, message_id))
+        return found
+
+    # -- records and slots -----------------------------------------------------------------------
+
+    def record(self, campaign_id: str, newest: int) -> Record:
+        return self._record(W.campaign_id == campaign_id, newest)
+
+    def record_of_sender(self, sender_id: str, newest: int) -> Record:
+        return self._record(W.sender_id == sender_id, newest)
+
+    def record_to_receiver(self, tenant_id: TenantId, receiver: str, newest: int) -> Record:
+        return self._record(sa.and_(W.receiver == receiver, W.tenant_id == tenant_id), newest)
+
+    def _record(self, which: sa.ColumnElement[bool], newest: int) -> Record:
+        """Of letters that were tried (accepted, refused, or put off), and what was told of them since."""
+        recent = _newest(which, newest)
+        refused = J.state == JobState.FAILED
+        tried = sa.or_(J.state == JobState.SENT, refused, J.tries > 0)
+        query = (
+            sa.select(
+                sa.func.count(),
+                _count(sa.or_(J.bounced_at.is_not(None), refused)),
+                _count(J.complained_at.is_not(None)),
+                _count(J.tries > 0),
+            )
+            .select_from(recent.join(message_jobs, _job_of(recent)))
+            .where(tried)
+        )
+        with self._db.reading() as tx:
+            return Record(*(value or 0 for value in tx.execute(query).one()))
+
+    def slots_of_sender(self, sender_id: str, since: datetime) -> Sequence[datetime]:
+        return self._slots(W.sender_id == sender_id, since)
+
+    def slots_to_receiver(self, tenant_id: TenantId, receiver: str, since: datetime) -> Sequence[datetime]:
+        return self._slots(sa.and_(W.receiver == receiver, W.tenant_id == tenant_id), since)
+
+    def _slots(self, which: sa.ColumnElement[bool], since: datetime) -> Sequence[datetime]:
+        query = sa.select(W.slot_at).where(which, W.slot_at > since).order_by(W.slot_at)
+        with self._db.reading() as tx:
+            return list(tx.execute(query).scalars())
+
+    def lead_states(self, campaign_id: str) -> Mapping[str, int]:
+        query = sa.select(CL.state, sa.func.count()).where(CL.campaign_id == campaign_id).group_by(CL.state)
+        with self._db.reading() as tx:
+            return {row[0]: row[1] for row in tx.execute(query)}
+
+    def next_due(self, campaign_id: str) -> datetime | None:
+        query = sa.select(sa.func.min(CL.due_at, type_=CL.due_at.type))
+        with self._db.reading() as tx:
+            return tx.execute(query.where(CL.campaign_id == campaign_id, _OPEN)).scalar_one_or_none()
+
+    def _with_jobs(self, campaign_id: str) -> sa.Select[Any]:
+        joined = sa.select(W.lead_id, W.step, *_JOB_COLUMNS).join_from(campaign_letters, message_jobs, _JOB)
+        return joined.where(W.campaign_id == campaign_id)
+
+
+_JOB_COLUMNS = (J.state, J.settled_at, J.reason, J.bounced_at, J.complained_at)
+
+
+def _lead(campaign_id: str, lead_id: str) -> tuple[sa.ColumnElement[bool], ...]:
+    return CL.campaign_id == campaign_id, CL.lead_id == lead_id
+
+
+def _letter(campaign_id: str, lead_id: str, step: int) -> tuple[sa.ColumnElement[bool], ...]:
+    return W.campaign_id == campaign_id, W.lead_id == lead_id, W.step == step
+
+
+def _newest(which: sa.ColumnElement[bool], newest: int) -> sa.Subquery:
+    columns = (W.lead_id, W.step, W.dispatch_id, W.address_key)
+    return sa.select(*columns).where(which).order_by(W.slot_at.desc()).limit(newest).subquery()
+
+
+def _job_of(recent: sa.Subquery) -> sa.ColumnElement[bool]:
+    return sa.and_(J.dispatch_id == recent.c.dispatch_id, J.recipient_key == recent.c.address_key)
+
+
+def _count(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
+    return sa.func.sum(sa.case((condition, 1), else_=0))
+
+
+def _as_end(row: Any) -> LetterEnd:
+    bounced, complained = row.bounced_at is not None, row.complained_at is not None
+    return LetterEnd(
+        row.lead_id, row.step, JobState(row.state), row.settled_at, row.reason, bounced, complained
+    )

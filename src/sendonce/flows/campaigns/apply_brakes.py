@@ -1,0 +1,84 @@
+"""Brake: pause a campaign that bounces, block a sender that is complained of, slow down who is put off."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from sendonce.domain.campaigns.brakes import (
+    Brake,
+    bounce_brake,
+    complaint_brake,
+    deferral_brake,
+    next_pace,
+)
+from sendonce.domain.campaigns.campaigns import Campaign, CampaignStatus
+from sendonce.domain.campaigns.pools import SenderLimits
+from sendonce.flows.campaigns.desk import BRAKES, CampaignDesk
+from sendonce.flows.campaigns.steer_campaign import pause_campaign
+
+log = logging.getLogger(__name__)
+
+
+def apply_brakes(desk: CampaignDesk, campaign: Campaign) -> bool:
+    """False where the campaign does not go on."""
+    for limits in desk.store.pools.of_direction(campaign.tenant_id, campaign.direction_id):
+        _brake_sender(desk, campaign, limits)
+    bounces = bounces_of(desk, campaign)
+    if not bounces.tripped or campaign.status != CampaignStatus.RUNNING:
+        return True
+    pause_campaign(desk, campaign, bounces.reason(), BRAKES)
+    _tell(desk, f"The campaign {campaign.name!r} of {campaign.tenant_id} is paused", bounces)
+    return False
+
+
+def bounces_of(desk: CampaignDesk, campaign: Campaign) -> Brake:
+    record = desk.store.campaigns.record(campaign.id, campaign.brakes.bounce_window)
+    return bounce_brake(record.bounces, record.letters, campaign.brakes)
+
+
+def complaints_of(desk: CampaignDesk, campaign: Campaign, sender_id: str) -> Brake:
+    record = desk.store.campaigns.record_of_sender(sender_id, campaign.brakes.complaint_window)
+    return complaint_brake(record.complaints, record.letters, campaign.brakes)
+
+
+def deferrals_of(desk: CampaignDesk, campaign: Campaign, sender_id: str) -> Brake:
+    record = desk.store.campaigns.record_of_sender(sender_id, campaign.brakes.deferral_window)
+    return deferral_brake(record.deferrals, record.letters, campaign.brakes)
+
+
+def worst(brakes: Sequence[Brake]) -> Brake | None:
+    return max(brakes, key=lambda brake: (brake.tripped, brake.value), default=None)
+
+
+def _brake_sender(desk: CampaignDesk, campaign: Campaign, limits: SenderLimits) -> None:
+    complaints = complaints_of(desk, campaign, limits.sender_id)
+    if complaints.tripped:
+        _block(desk, limits, complaints)
+    now = desk.now()
+    slower = complaints.count > 0 or deferrals_of(desk, campaign, limits.sender_id).tripped
+    since = now - limits.paced_at if limits.paced_at else now - now
+    pace = next_pace(limits.pace, since, slower=slower)
+    if pace != limits.pace:
+        desk.store.pools.set_pace(limits.sender_id, pace, now)
+
+
+def _block(desk: CampaignDesk, limits: SenderLimits, complaints: Brake) -> None:
+    """Until a person releases it. One that is held by hand already stays as it is."""
+    identity = desk.store.senders.get(limits.sender_id)
+    if identity is None:
+        return
+    key = desk.key_of(identity)
+    held = desk.store.sender_holds.get(key)
+    if held is not None and held.until_released:
+        return
+    desk.store.sender_holds.hold_by_hand(key, complaints.reason(), None, BRAKES)
+    _tell(desk, f"The sender {identity.address} is blocked", complaints)
+
+
+def _tell(desk: CampaignDesk, what: str, brake: Brake) -> None:
+    log.warning(
+        "a brake was applied",
+        extra={"fields": {"what": what, "rule": brake.rule, "count": brake.count, "letters": brake.letters}},
+    )
+    desk.alert(f"brake.{brake.rule}", f"{what}: {brake.reason()}")

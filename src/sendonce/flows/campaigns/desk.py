@@ -1,0 +1,51 @@
+"""What every verb of campaigns works with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from sendonce.domain.campaigns.clock import CampaignClock
+from sendonce.domain.campaigns.receivers import Receiver
+from sendonce.domain.engine.sender_identities import SenderIdentity
+from sendonce.ports.campaigns import CampaignStore
+
+BRAKES = "the brakes"
+"""Who pauses campaigns and blocks senders where no person does, in the audit log."""
+
+Alert = Callable[[str, str], None]
+"""Tell the people in charge: what about, and what happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignDesk:
+    """``key_of`` is whom a sender's provider judges. ``message_id_of`` is the Message-ID of a sender's
+    letter, from its job's id and the name that the provider gave it.
+
+    ``round`` is the real time between two looks: as far ahead, and a little more, letters are planned.
+    """
+
+    store: CampaignStore
+    clock: CampaignClock
+    zone: ZoneInfo
+    key_of: Callable[[SenderIdentity], str]
+    message_id_of: Callable[[SenderIdentity, str, str | None], str]
+    receiver_limits: Mapping[Receiver, int]
+    alert: Alert
+    round: timedelta = timedelta(seconds=2)
+    per_company: int = 2
+
+    def now(self) -> datetime:
+        """By the campaigns' clock."""
+        return self.clock.at(self.store.ledger.now())
+
+    @property
+    def slack(self) -> timedelta:
+        """By how much a worker may be late with a letter."""
+        return self.clock.passed(timedelta(seconds=1.5))
+
+    @property
+    def horizon(self) -> timedelta:
+        return self.clock.passed(self.round * 2)

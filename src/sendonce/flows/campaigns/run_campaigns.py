@@ -1,0 +1,45 @@
+"""One round of all campaigns: see what became of letters, brake where it must be, plan the next ones.
+
+One process at a time does it, under a lease; whoever dies in the middle is followed by one that finds every
+choice written down before the engine heard of it.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from sendonce.domain.campaigns.campaigns import KIND, Campaign, CampaignStatus
+from sendonce.domain.engine.dispatches import ended_topic
+from sendonce.flows.campaigns.apply_brakes import apply_brakes
+from sendonce.flows.campaigns.desk import CampaignDesk
+from sendonce.flows.campaigns.plan_letters import hand_over, plan_letters
+from sendonce.flows.campaigns.take_stock import take_stock
+
+LEASE = "campaigns"
+_LASTING = timedelta(seconds=30)
+_AT_ONCE = 200
+
+
+def run_campaigns(desk: CampaignDesk, holder: str) -> int:
+    """How many letters were planned; none where another process has the lease."""
+    if not desk.store.leases.take(LEASE, holder, _LASTING):
+        return 0
+    _pass_over_ends(desk)
+    return sum(_one_round(desk, campaign) for campaign in desk.store.campaigns.open())
+
+
+def _pass_over_ends(desk: CampaignDesk) -> None:
+    """A dispatch of a step ends whenever nothing of it waits, and goes on with its next letter: no news."""
+    for entry_id, _ in desk.store.outbox.due(ended_topic(KIND), _AT_ONCE):
+        desk.store.outbox.done(entry_id)
+
+
+def _one_round(desk: CampaignDesk, campaign: Campaign) -> int:
+    hand_over(desk, campaign, desk.store.campaigns.chosen(campaign.id))
+    take_stock(desk, campaign)
+    if not apply_brakes(desk, campaign) or campaign.status != CampaignStatus.RUNNING:
+        return 0
+    planned = plan_letters(desk, campaign)
+    if not planned and not desk.store.campaigns.lead_states(campaign.id).get("open"):
+        desk.store.campaigns.move(campaign.id, CampaignStatus.FINISHED, None, "the campaign itself")
+    return planned

@@ -1,0 +1,86 @@
+"""How a campaign stands: its books, its steps, its senders and its brakes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from sendonce.domain.campaigns.brakes import Brake
+from sendonce.domain.campaigns.campaigns import Campaign
+from sendonce.domain.campaigns.pools import SenderLimits
+from sendonce.domain.campaigns.rotation import Record
+from sendonce.domain.campaigns.slots import DAY
+from sendonce.domain.engine.jobs import Books
+from sendonce.domain.engine.sender_identities import SenderState, state_of
+from sendonce.flows.campaigns.apply_brakes import bounces_of, complaints_of, deferrals_of, worst
+from sendonce.flows.campaigns.desk import CampaignDesk
+
+# The words that programs read: an active sender of the engine is "ok" there.
+_STATES = {
+    SenderState.ACTIVE: "active",
+    SenderState.HELD: "held",
+    SenderState.BLOCKED: "blocked",
+    SenderState.REMOVED: "held",
+}
+_NEWEST = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class SenderView:
+    address: str
+    state: str
+    reason: str | None
+    sent_24h: int
+    record: Record
+    limits: SenderLimits
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignView:
+    campaign: Campaign
+    books: Books
+    steps: tuple[tuple[int, Books], ...]
+    senders: tuple[SenderView, ...]
+    brakes: tuple[Brake, ...]
+    leads: dict[str, int]
+
+
+def show_campaign(desk: CampaignDesk, campaign: Campaign) -> CampaignView:
+    store = desk.store
+    by_step: dict[int, list[Books]] = {step.step: [] for step in campaign.steps}
+    for step, _, dispatch_id in store.campaigns.dispatches(campaign.id):
+        by_step[step].append(store.jobs.books(dispatch_id))
+    steps = tuple((step, _sum(books)) for step, books in by_step.items())
+    senders = tuple(
+        _sender(desk, limits)
+        for limits in store.pools.of_direction(campaign.tenant_id, campaign.direction_id)
+    )
+    ids = [sender.limits.sender_id for sender in senders]
+    brakes = [
+        bounces_of(desk, campaign),
+        worst([complaints_of(desk, campaign, each) for each in ids]),
+        worst([deferrals_of(desk, campaign, each) for each in ids]),
+    ]
+    return CampaignView(
+        campaign,
+        _sum([books for _, books in steps]),
+        steps,
+        senders,
+        tuple(brake for brake in brakes if brake is not None),
+        dict(store.campaigns.lead_states(campaign.id)),
+    )
+
+
+def _sender(desk: CampaignDesk, limits: SenderLimits) -> SenderView:
+    store = desk.store
+    identity = store.senders.get(limits.sender_id)
+    hold = store.sender_holds.get(desk.key_of(identity)) if identity else None
+    state = _STATES[state_of(identity, hold)]
+    now = desk.now()
+    sent = sum(slot <= now for slot in store.campaigns.slots_of_sender(limits.sender_id, now - DAY))
+    record = store.campaigns.record_of_sender(limits.sender_id, _NEWEST)
+    address = identity.address if identity else limits.sender_id
+    return SenderView(address, state, hold.reason if hold else None, sent, record, limits)
+
+
+def _sum(books: list[Books] | tuple[Books, ...]) -> Books:
+    return Books(**{each.name: sum(getattr(book, each.name) for book in books) for each in fields(Books)})

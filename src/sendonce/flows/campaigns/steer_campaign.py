@@ -1,0 +1,34 @@
+"""Pause, resume and stop a campaign, and with it the letters of it that are planned already."""
+
+from __future__ import annotations
+
+from sendonce.domain.campaigns.campaigns import Campaign, CampaignStatus
+from sendonce.errors import RefusedByRule
+from sendonce.flows.campaigns.desk import CampaignDesk
+
+
+def pause_campaign(desk: CampaignDesk, campaign: Campaign, reason: str | None, actor: str) -> None:
+    _move(desk, campaign, CampaignStatus.PAUSED, reason, actor)
+    _set_paused(desk, campaign, paused=True)
+
+
+def resume_campaign(desk: CampaignDesk, campaign: Campaign, actor: str) -> None:
+    _move(desk, campaign, CampaignStatus.RUNNING, None, actor)
+    _set_paused(desk, campaign, paused=False)
+
+
+def stop_campaign(desk: CampaignDesk, campaign: Campaign, reason: str | None, actor: str) -> None:
+    """Final: what is planned and not under way is skipped."""
+    _move(desk, campaign, CampaignStatus.STOPPED, reason, actor)
+    for _, _, dispatch_id in desk.store.campaigns.dispatches(campaign.id):
+        desk.store.dispatches.cancel(dispatch_id)
+
+
+def _move(desk: CampaignDesk, campaign: Campaign, to: CampaignStatus, reason: str | None, actor: str) -> None:
+    if not desk.store.campaigns.move(campaign.id, to, reason, actor):
+        raise RefusedByRule(f"The campaign {campaign.name!r} is {campaign.status}: it cannot become {to}.")
+
+
+def _set_paused(desk: CampaignDesk, campaign: Campaign, *, paused: bool) -> None:
+    for _, _, dispatch_id in desk.store.campaigns.dispatches(campaign.id):
+        desk.store.dispatches.set_paused(dispatch_id, paused)

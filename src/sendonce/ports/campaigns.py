@@ -1,0 +1,157 @@
+"""What door C needs from outside: its campaigns, their leads, and the pools of senders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from sendonce.domain.campaigns.campaigns import (
+    Campaign,
+    CampaignStatus,
+    ChosenLetter,
+    DueLead,
+    LetterEnd,
+    NewCampaign,
+    Stop,
+)
+from sendonce.domain.campaigns.leads import Lead, LeadCounts, NewLead
+from sendonce.domain.campaigns.pools import SenderLimits
+from sendonce.domain.campaigns.rotation import Record
+from sendonce.domain.engine.tenants import TenantId
+from sendonce.ports.people import TenantStore
+
+
+class Campaigns(Protocol):
+    """Campaigns, and how far each got with its leads. Times are those of the campaigns' clock."""
+
+    def create(self, tenant_id: TenantId, new: NewCampaign, actor: str) -> Campaign:
+        """A campaign that is ready, with its letters. Raises RefusedByRule for a name that is taken."""
+
+    def get(self, tenant_id: TenantId, name: str) -> Campaign | None:
+        """By its id or its name."""
+
+    def find(self, name: str) -> Campaign | None:
+        """By its id, or by a name that one tenant alone uses: for whoever is at the machine itself."""
+
+    def all(self, tenant_id: TenantId | None = None, limit: int = 100) -> Sequence[Campaign]:
+        """The newest first; those of every tenant for None."""
+
+    def open(self) -> Sequence[Campaign]:
+        """Those of all tenants that are running or paused, the oldest first."""
+
+    def start(self, campaign_id: str, now: datetime, actor: str) -> int:
+        """ready → running, with all leads of its direction that may be written to; how many.
+
+        Raises RefusedByRule where there are none, where some are in another open campaign, and where the
+        campaign is not ready.
+        """
+
+    def move(self, campaign_id: str, to: CampaignStatus, reason: str | None, actor: str) -> bool:
+        """To another status, in the audit log too; False where that is no arrow from where it is."""
+
+    def due(
+        self, campaign_id: str, now: datetime, senders: Sequence[str], per_company: int, limit: int
+    ) -> Sequence[DueLead]:
+        """Leads whose next letter is due: follow-ups of these senders, then leads that have had none.
+
+        Of one company at most ``per_company`` leads are written to at a time.
+        """
+
+    def dispatch_of(self, campaign_id: str, step: int, sender_id: str) -> str | None: ...
+
+    def keep_dispatch(self, campaign_id: str, step: int, sender_id: str, dispatch_id: str) -> str:
+        """The dispatch of this step and sender: this one, or the one that was kept before."""
+
+    def dispatches(self, campaign_id: str) -> Sequence[tuple[int, str, str]]:
+        """Step, sender and dispatch of each."""
+
+    def choose(
+        self, campaign_id: str, letters: Sequence[ChosenLetter], limits: Sequence[SenderLimits]
+    ) -> None:
+        """Settle who writes to whom and when, and where senders stand then, before the engine hears of it."""
+
+    def chosen(self, campaign_id: str) -> Sequence[ChosenLetter]:
+        """The letters that the engine may not have heard of."""
+
+    def planned(self, campaign_id: str, letters: Sequence[ChosenLetter]) -> None:
+        """The engine knows of these now."""
+
+    def ends(self, campaign_id: str, limit: int) -> Sequence[LetterEnd]:
+        """Planned letters whose jobs are over."""
+
+    def troubled(self, campaign_id: str, newest: int) -> Sequence[LetterEnd]:
+        """Among the newest letters, those that bounced or were complained of and whose lead is still open."""
+
+    def answered(self, campaign_id: str) -> Sequence[Stop]:
+        """Open leads who, or whose colleagues, answered or asked to be left alone."""
+
+    def advance(self, campaign_id: str, ends: Sequence[tuple[LetterEnd, datetime | None]]) -> None:
+        """Their letters are over: the next step is due then; None: there is none."""
+
+    def stop_leads(self, campaign_id: str, stops: Sequence[Stop]) -> None:
+        """No more letters to these leads; letters of theirs that are planned are over."""
+
+    def message_ids(
+        self, campaign_id: str, lead_ids: Sequence[str]
+    ) -> Mapping[str, Sequence[tuple[str, str | None]]]:
+        """Of each lead's letters, the first one first: the job's id, and the provider's name of it."""
+
+    def record(self, campaign_id: str, newest: int) -> Record:
+        """What became of the newest accepted letters of a campaign."""
+
+    def record_of_sender(self, sender_id: str, newest: int) -> Record: ...
+
+    def record_to_receiver(self, tenant_id: TenantId, receiver: str, newest: int) -> Record: ...
+
+    def slots_of_sender(self, sender_id: str, since: datetime) -> Sequence[datetime]: ...
+
+    def slots_to_receiver(
+        self, tenant_id: TenantId, receiver: str, since: datetime
+    ) -> Sequence[datetime]: ...
+
+    def lead_states(self, campaign_id: str) -> Mapping[str, int]:
+        """How many leads are open, finished and stopped."""
+
+    def next_due(self, campaign_id: str) -> datetime | None: ...
+
+
+class Leads(Protocol):
+    def put(
+        self, tenant_id: TenantId, direction_id: str, leads: Sequence[NewLead], source: str
+    ) -> LeadCounts:
+        """Add leads, refresh those that are known; whoever was stopped stays so."""
+
+    def all(
+        self, tenant_id: TenantId, direction_id: str | None = None, *, after: str = "", limit: int = 1000
+    ) -> Sequence[Lead]: ...
+
+    def count(self, tenant_id: TenantId, direction_id: str) -> int: ...
+
+
+class Pools(Protocol):
+    """The senders of directions, and what each may do."""
+
+    def put(self, limits: SenderLimits) -> None: ...
+
+    def of_direction(self, tenant_id: TenantId, direction_id: str) -> Sequence[SenderLimits]: ...
+
+    def get(self, sender_id: str) -> SenderLimits | None: ...
+
+    def set_pace(self, sender_id: str, pace: float, now: datetime) -> None: ...
+
+
+class Leases(Protocol):
+    def take(self, name: str, holder: str, lasting: timedelta) -> bool:
+        """Take or keep a lease, by the store's clock; False while somebody else has it."""
+
+    def leave(self, name: str, holder: str) -> None: ...
+
+
+class CampaignStore(TenantStore, Protocol):
+    """An open database with the rows of campaigns."""
+
+    campaigns: Campaigns
+    leads: Leads
+    pools: Pools
+    leases: Leases

@@ -1,0 +1,256 @@
+"""Campaigns on a database: who is written to, when, by whom, and when no more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import time, timedelta
+
+import pytest
+
+from sendonce.adapters.stores.sql.store import open_store
+from sendonce.domain.campaigns.campaigns import CampaignStatus
+from sendonce.domain.engine.events import EventKind
+from sendonce.domain.engine.jobs import ClaimedJob
+from sendonce.domain.engine.outcomes import Accepted, Deferred, Outcome, Refused
+from sendonce.errors import RefusedByRule
+from sendonce.flows.campaigns.plan_letters import plan_letters
+from sendonce.flows.campaigns.steer_campaign import pause_campaign, resume_campaign, stop_campaign
+from tests.conformance.campaign_stage import MONDAY, OFFICE, CampaignStage, Left
+from tests.conformance.stage import event_of
+
+DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+
+
+@pytest.fixture(params=["sqlite_url", "postgres_url"])
+def stage(request: pytest.FixtureRequest) -> Iterator[CampaignStage]:
+    store = open_store(request.getfixturevalue(request.param))
+    made = CampaignStage(store)
+    made.client()
+    yield made
+    store.close()
+
+
+def most_in(letters: Sequence[Left], stretch: timedelta) -> int:
+    """The most letters in any stretch of this length."""
+    times = sorted(letter.at for letter in letters)
+    return max((sum(start <= at < start + stretch for at in times) for start in times), default=0)
+
+
+def test_every_lead_gets_each_letter_once_in_a_thread(stage: CampaignStage) -> None:
+    stage.sender("a@one.example")
+    stage.sender("b@two.example")
+    stage.leads(20)
+    campaign = stage.campaign(2 * DAY)
+    left = stage.run(5 * DAY, every=2 * HOUR)
+    assert Counter(Counter(letter.job.recipient for letter in left).values()) == {2: 20}
+    senders: dict[str, set[str]] = {}
+    for letter in left:
+        senders.setdefault(letter.job.recipient, set()).add(letter.sender)
+    assert {len(each) for each in senders.values()} == {1}, "a follow-up leaves from where the first did"
+    threads = [letter.job.thread for letter in left if letter.job.thread]
+    assert len(threads) == 20
+    firsts = {f"<{letter.job.id}@{letter.sender.partition('@')[2]}>" for letter in left[:20]}
+    assert {thread["in_reply_to"] for thread in threads} == firsts
+    assert stage.get(campaign).status == CampaignStatus.FINISHED
+
+
+def test_no_day_has_more_letters_than_a_sender_may_send(stage: CampaignStage) -> None:
+    stage.sender("a@one.example", daily=7)
+    stage.leads(30)
+    stage.campaign()
+    left = stage.run(4 * DAY, every=2 * HOUR)
+    assert len(left) > 20
+    assert most_in(left, DAY) <= 7
+
+
+def test_an_hour_has_its_limit_too(stage: CampaignStage) -> None:
+    stage.sender("a@one.example", daily=1000, per_hour=10)
+    stage.leads(60)
+    stage.campaign()
+    left = stage.run(DAY)
+    assert len(left) == 60
+    assert most_in(left, HOUR) <= 10
+
+
+def test_a_new_sender_starts_with_few(stage: CampaignStage) -> None:
+    stage.sender("a@one.example", daily=50, ramp=(2, 4, 8))
+    stage.leads(40)
+    stage.campaign(window=OFFICE)
+    days = Counter(letter.at.date() for letter in stage.run(3 * DAY))
+    assert [days[day] for day in sorted(days)][:2] == [2, 4]
+    assert all(count <= 8 for count in days.values())
+
+
+def test_letters_keep_to_office_hours(stage: CampaignStage) -> None:
+    stage.sender("a@one.example")
+    stage.leads(30)
+    stage.set(MONDAY - 2 * DAY)
+    stage.campaign(window=OFFICE)
+    left = stage.run(4 * DAY, every=2 * HOUR)
+    assert len(left) > 20
+    assert all(letter.at.weekday() < 5 and time(9) <= letter.at.time() < time(18) for letter in left)
+
+
+def test_senders_share_by_what_they_may_send(stage: CampaignStage) -> None:
+    stage.sender("a@one.example", daily=60)
+    stage.sender("b@two.example", daily=20)
+    stage.leads(80)
+    stage.campaign()
+    counted = Counter(letter.sender for letter in stage.run(DAY))
+    assert 2 <= counted["a@one.example"] / counted["b@two.example"] <= 4
+
+
+def test_few_of_one_company_are_written_to_at_a_time(stage: CampaignStage) -> None:
+    stage.sender("a@one.example")
+    stage.leads(6, company="firm.example")
+    stage.campaign(3 * DAY)
+    assert len(stage.run(DAY, every=4 * HOUR)) == stage.desk.per_company
+    assert len(stage.run(12 * DAY, every=6 * HOUR)) == 10
+
+
+def answer(stage: CampaignStage, job: ClaimedJob, kind: EventKind) -> None:
+    stage.store.events.record(event_of(job, kind))
+
+
+@pytest.mark.parametrize("kind", [EventKind.BOUNCE, EventKind.COMPLAINT])
+def test_who_bounces_or_complains_gets_no_follow_up(stage: CampaignStage, kind: EventKind) -> None:
+    stage.sender("a@one.example")
+    stage.leads(1)
+    campaign = stage.campaign(DAY)
+    (first,) = stage.run(HOUR)
+    answer(stage, first.job, kind)
+    assert stage.run(4 * DAY, every=8 * HOUR) == []
+    assert stage.get(campaign).status == CampaignStatus.FINISHED
+
+
+def test_a_bad_list_is_paused_with_its_numbers(stage: CampaignStage) -> None:
+    stage.sender("a@one.example", daily=1000)
+    stage.leads(200)
+    campaign = stage.campaign()
+
+    def ends(job: ClaimedJob) -> Outcome:
+        return Refused("550", "no such user") if job.recipient[1] in "2468" else Accepted("m")
+
+    left = stage.run(2 * DAY, outcome=ends)
+    paused = stage.get(campaign)
+    assert paused.status == CampaignStatus.PAUSED
+    assert paused.reason is not None
+    assert "letters bounced" in paused.reason
+    assert len(left) < 100
+    assert len(stage.alerts) == 1
+    resume_campaign(stage.desk, paused, "somebody")
+    stage.round()
+    assert stage.get(campaign).status == CampaignStatus.PAUSED, "a person's word does not mend the list"
+
+
+def test_complaints_block_the_sender_and_nobody_else(stage: CampaignStage) -> None:
+    bad, good = stage.sender("a@one.example", daily=100), stage.sender("b@two.example", daily=100)
+    stage.leads(60)
+    stage.campaign()
+    while True:
+        left = stage.run(HOUR)
+        mine = [letter.job for letter in left if letter.sender == bad.address]
+        for job in mine:
+            answer(stage, job, EventKind.COMPLAINT)
+        if stage.store.sender_holds.get(stage.desk.key_of(bad)):
+            break
+    rest = stage.run(2 * DAY, every=4 * HOUR)
+    assert {letter.sender for letter in rest} == {good.address}
+    hold = stage.store.sender_holds.get(stage.desk.key_of(bad))
+    assert hold is not None
+    assert hold.until_released
+    assert "complained" in hold.reason
+    assert stage.store.sender_holds.get(stage.desk.key_of(good)) is None
+
+
+def test_deferrals_slow_a_sender_down(stage: CampaignStage) -> None:
+    slow = stage.sender("a@one.example", daily=500)
+    stage.leads(100)
+    stage.campaign()
+    stage.run(6 * HOUR, outcome=lambda _job: Deferred("421", "slow down"))
+    limits = stage.store.pools.get(slow.id)
+    assert limits is not None
+    assert limits.pace < 1
+
+
+def test_a_round_that_dies_between_choice_and_engine_plans_the_same_letter(stage: CampaignStage) -> None:
+    stage.sender("a@one.example")
+    stage.sender("b@two.example")
+    stage.leads(10)
+    campaign = stage.campaign()
+
+    class Dead(Exception):
+        pass
+
+    def die(*_: object) -> None:
+        raise Dead
+
+    plan, stage.store.dispatches.plan = stage.store.dispatches.plan, die  # type: ignore[method-assign,assignment]
+    with pytest.raises(Dead):
+        stage.round()
+    stage.store.dispatches.plan = plan  # type: ignore[method-assign]
+    chosen = {letter.lead_id: letter.sender_id for letter in stage.store.campaigns.chosen(campaign.id)}
+    assert chosen
+    left = stage.run(2 * DAY, every=4 * HOUR)
+    assert Counter(Counter(letter.job.recipient for letter in left).values()) == {1: 10}
+
+
+def test_one_process_at_a_time_plans(stage: CampaignStage) -> None:
+    stage.sender("a@one.example")
+    stage.leads(3)
+    stage.campaign()
+    assert stage.round("one") > 0
+    stage.set(stage.now + HOUR)
+    assert stage.round("another") == 0
+
+
+def test_a_pause_holds_what_is_planned_and_a_stop_ends_it(stage: CampaignStage) -> None:
+    stage.sender("a@one.example", daily=500)
+    stage.leads(10)
+    campaign = stage.campaign()
+    assert stage.round() > 0
+    pause_campaign(stage.desk, campaign, "lunch", "somebody")
+    assert stage.work() == []
+    resume_campaign(stage.desk, stage.get(campaign), "somebody")
+    assert len(stage.work()) > 0
+    stop_campaign(stage.desk, stage.get(campaign), None, "somebody")
+    assert stage.run(DAY) == []
+    with pytest.raises(RefusedByRule, match="is stopped"):
+        resume_campaign(stage.desk, stage.get(campaign), "somebody")
+
+
+def test_a_lead_is_in_one_campaign_at_a_time(stage: CampaignStage) -> None:
+    stage.sender("a@one.example")
+    stage.leads(3)
+    first = stage.campaign()
+    with pytest.raises(RefusedByRule, match=f"3 of its leads are in the campaign '{first.name}'"):
+        stage.campaign()
+
+
+def test_nothing_starts_without_leads_or_senders(stage: CampaignStage) -> None:
+    stage.leads(1)
+    with pytest.raises(RefusedByRule, match="has no sender"):
+        stage.campaign()
+    stage.sender("a@one.example")
+    stage.client("other")
+    stage.sender("b@two.example", tenant="other")
+    with pytest.raises(RefusedByRule, match="no leads to write to"):
+        stage.campaign(tenant="other")
+
+
+def test_no_person_gets_two_letters_on_a_day(stage: CampaignStage) -> None:
+    stage.sender("a@one.example")
+    stage.leads(5)
+    stage.campaign(timedelta(minutes=30), timedelta(minutes=30))
+    left = stage.run(5 * DAY, every=3 * HOUR)
+    assert len(left) == 15
+    days = Counter((letter.job.recipient, letter.at.date()) for letter in left)
+    assert set(days.values()) == {1}
+
+
+def test_what_is_planned_is_only_a_little_ahead(stage: CampaignStage) -> None:
+    stage.sender("a@one.example", daily=24)
+    stage.leads(50)
+    campaign = stage.campaign()
+    assert plan_letters(stage.desk, stage.get(campaign)) <= 3
