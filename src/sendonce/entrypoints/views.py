@@ -40,13 +40,17 @@ def progress_view(progress: Progress) -> dict[str, Any]:
     }
 
 
+def books_view(books: Books) -> dict[str, int]:
+    return {name: getattr(books, name) for name in _COUNTS}
+
+
 def mailout_view(mailout: Mailout, books: Books) -> dict[str, Any]:
     """A mailout and its books, as other programs read them."""
     moments = {name: getattr(mailout, name) for name in ("created_at", "started_at", "sent_at", "send_at")}
     return {
         "id": mailout.id,
         "status": str(mailout.status),
-        "counts": {name: getattr(books, name) for name in _COUNTS},
+        "counts": books_view(books),
         "name": mailout.name,
         "reason": mailout.reason,
         "paused": mailout.paused,

@@ -1,9 +1,10 @@
-"""Settings of door C, which is being built: they are read and checked, and nothing uses them yet."""
+"""Settings of door C: campaigns to people who did not subscribe."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sendonce.settings import kinds
 from sendonce.settings.kinds import setting, whole
 
 
@@ -12,5 +13,14 @@ from sendonce.settings.kinds import setting, whole
 class CampaignSettings:
     # Campaigns
     daily_send_limit: int = setting("campaigns", whole(0), 100,
-        "Letters a day to people who did not subscribe.")
+        "Letters a day to people who did not subscribe. Not used yet.")
+    contacts_per_company: int = setting("campaigns", whole(1), 2,
+        "People of one company that a campaign writes to at a time; an answer of one stops it for all.")
+    receiver_limits: str = setting("campaigns", kinds.text, "",
+        "Letters a minute of a tenant to each of google, microsoft, yahoo, mailru, yandex and other, where "
+        "the usual ones do not do.", "google=10, other=60",
+        otherwise="google=20, microsoft=20, yahoo=10, mailru=20, yandex=20, other=100")
+    clock_speed: int = setting("campaigns", whole(1, 100_000), 1,
+        "For rehearsals: how many times faster the campaigns' clock runs; 1440 makes a day a minute. Only "
+        "where every letter stays on this machine.")
     # fmt: on

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sendonce.domain.engine.hosts import is_loopback, is_loopback_url
+from sendonce.domain.engine.sender_identities import may_hold_a_secret
 from sendonce.errors import BadSetting
 from sendonce.settings.kinds import Declaration, Unfit, display
-from sendonce.settings.table import DECLARED, SENDER_SECRET, Settings
+from sendonce.settings.table import DECLARED, Settings
 
 if TYPE_CHECKING:
     from dotenv.parser import Original
@@ -43,7 +44,7 @@ class _Given:
 
     def sender_secrets(self) -> dict[str, str]:
         both = {**self.dotenv, **self.process}
-        return {name: text for name, text in both.items() if name.startswith(SENDER_SECRET) and text}
+        return {name: text for name, text in both.items() if may_hold_a_secret(name) and text}
 
 
 def load_settings(environ: Mapping[str, str] | None = None, dotenv: Path | None = Path(".env")) -> Settings:
@@ -69,7 +70,7 @@ def load_settings(environ: Mapping[str, str] | None = None, dotenv: Path | None 
         sources=sources,
         sender_secrets=given.sender_secrets(),
         unknown_in_dotenv=tuple(
-            sorted(it for it in given.dotenv.keys() - DECLARED.keys() if not it.startswith(SENDER_SECRET))
+            sorted(it for it in given.dotenv.keys() - DECLARED.keys() if not may_hold_a_secret(it))
         ),
     )
 

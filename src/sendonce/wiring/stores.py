@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from sendonce.errors import NotFound
 from sendonce.settings import Settings
@@ -11,6 +11,7 @@ from sendonce.settings import Settings
 if TYPE_CHECKING:
     from sendonce.adapters.stores.sql import SqlStore
     from sendonce.adapters.wire_journal import StateDirectory
+    from sendonce.ports.campaigns import CampaignStore
     from sendonce.ports.store import Store
 
 
@@ -73,6 +74,13 @@ def has_our_schema(store: Store) -> bool:
     from sendonce.adapters.stores.sql.store import schema_version
 
     return not isinstance(store, SqlStore) or schema_version(store.database) == HEAD
+
+
+def has_campaigns(store: Store | CampaignStore) -> TypeGuard[CampaignStore]:
+    """Only databases keep campaigns."""
+    from sendonce.adapters.stores.sql import SqlStore
+
+    return isinstance(store, SqlStore)
 
 
 def renew_connections(store: Store) -> None:

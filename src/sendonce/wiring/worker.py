@@ -28,6 +28,7 @@ from sendonce.wiring.mortality import mortality_of, require_death_proof
 from sendonce.wiring.notion import make_notion_chores
 from sendonce.wiring.reports import write_due_reports
 from sendonce.wiring.senders import keys_of
+from sendonce.wiring.stores import has_campaigns
 from sendonce.wiring.transports import make_transport
 
 
@@ -98,10 +99,13 @@ def arm_failpoint(settings: Settings) -> None:
 
 def make_chores(settings: Settings, store: Store) -> list[Chore]:
     """What a worker does now and then beside sending."""
+    from sendonce.wiring.campaigns import campaign_chores
+
     return [
         (2.0, lambda: write_due_reports(settings, store)),
         *make_notion_chores(settings, store),
         *make_mailbox_chores(settings, store),
+        *(campaign_chores(settings, store) if has_campaigns(store) else []),
     ]
 
 

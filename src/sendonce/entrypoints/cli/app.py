@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from sendonce.entrypoints.cli import demo, sandbox
+from sendonce.entrypoints.cli.campaigns import campaigns, leads
 from sendonce.entrypoints.cli.engine import (
     database,
     doctor,
@@ -59,6 +60,8 @@ for group in (
     senders.group,
     clients.tenants,
     clients.directions,
+    leads.group,
+    campaigns.group,
     workers.group,
     database.group,
     notion.group,

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from sendonce.domain.mailouts.mailouts import Mailout
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
+from sendonce.ports.campaigns import CampaignStore
 from sendonce.ports.people import TenantStore
 from sendonce.ports.prospecting import ProspectingStore
 from sendonce.ports.store import Store
@@ -57,6 +58,18 @@ def opened_prospects(settings: Settings, *, make: bool = False) -> Iterator[Pros
 
     with closing(open_store(settings, make=make)) as store:
         yield store
+
+
+@contextmanager
+def opened_campaigns(settings: Settings, *, make: bool = False) -> Iterator[CampaignStore]:
+    """The same, with all that campaigns keep."""
+    from sendonce.wiring.stores import open_store
+
+    store = open_store(settings, make=make)
+    try:
+        yield store
+    finally:
+        store.close()
 
 
 def check_outputs(settings: Settings, *outputs: Path | None, source: Path | None = None) -> None:

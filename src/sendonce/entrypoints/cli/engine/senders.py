@@ -12,12 +12,13 @@ import typer
 from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity, find_sender
 from sendonce.domain.engine.senders import read_key
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
-from sendonce.entrypoints.cli.context import opened_store, ready_settings, time_zone
+from sendonce.entrypoints.cli.context import opened_campaigns, opened_store, ready_settings, time_zone
 from sendonce.entrypoints.cli.output import JsonFlag, print_json, print_table, say, say_error
 from sendonce.errors import BadInput, BadSetting, RefusedByRule
 
 if TYPE_CHECKING:
     from sendonce.flows.engine.show_senders import SenderView
+    from sendonce.ports.engine import EngineStore
     from sendonce.ports.store import Store
     from sendonce.settings import Settings
 
@@ -50,30 +51,43 @@ def add(
     rate: Annotated[int | None, typer.Option(help="Letters per second, 0 for no limit.")] = None,
     rate_key: Annotated[str | None, typer.Option(help="Senders with one key share a rate.")] = None,
     connections: Annotated[int | None, typer.Option(help="Connections of each worker.")] = None,
+    transport: Annotated[str | None, typer.Option(help="ses, smtp or maildir; told by the above.")] = None,
+    secret_env: Annotated[
+        str | None, typer.Option(help="The variable with its password or secret key.")
+    ] = None,
+    tenant: Annotated[str, typer.Option(help="Whose sender it is.")] = DEFAULT_TENANT,
+    direction: Annotated[
+        str | None, typer.Option(help="The direction whose campaigns it writes for; with --daily.")
+    ] = None,
+    daily: Annotated[int | None, typer.Option(help="Letters in any 24 hours, for campaigns.")] = None,
+    per_hour: Annotated[int | None, typer.Option(help="Letters in any hour, for campaigns.")] = None,
+    warm_up: Annotated[bool, typer.Option("--warm-up", help="It is new: few letters at first.")] = False,
+    ramp: Annotated[str | None, typer.Option(help="Its first days, such as 5,5,8,12.")] = None,
     json: JsonFlag = False,
 ) -> None:
     """Add a sender. Its secret is not stored: only the variable or the file that it is found in."""
-    from sendonce.flows.engine.add_sender import add_sender
+    from sendonce.wiring.campaigns import add_pool_sender, pool_limits
 
     settings = ready_settings(quiet=True)
-    transport, place = _way_out(host, region, folder)
+    way, place = _way_out(transport, host, region, folder)
+    pool = pool_limits(way, direction, daily, per_hour, warm_up=warm_up, ramp=ramp)
     new = NewSender(
         address=address,
-        transport=transport,
+        transport=way,
         place=place,
         name=name,
         reply_to=reply_to,
         port=port,
         security=security,
         username=username,
-        secret_from=secret_from,
+        secret_from=secret_env or secret_from,
         configuration_set=configuration_set,
         rate_limit=rate,
         rate_key=rate_key,
         connections=connections,
     )
-    with opened_store(settings, make=True) as store:
-        added = add_sender(store, DEFAULT_TENANT, new, settings.sender, getpass.getuser())
+    with opened_campaigns(settings, make=True) as store:
+        added = add_pool_sender(settings, store, tenant, new, pool, getpass.getuser())
         (shown,) = [view for view in _views(settings, store) if view.identity == added]
     if json:
         print_json(_view(shown))
@@ -82,8 +96,17 @@ def add(
     _warn_without_secret(settings, new)
 
 
-def _way_out(host: str | None, region: str | None, folder: str | None) -> tuple[str, str]:
+def _way_out(
+    transport: str | None, host: str | None, region: str | None, folder: str | None
+) -> tuple[str, str]:
     given = {"smtp": host, "ses": region, "maildir": folder}
+    if transport is not None and given.get(transport) is None:
+        need = {"smtp": "--host", "ses": "--region", "maildir": "--folder"}.get(transport)
+        raise BadInput(
+            f"--transport {transport} needs {need}."
+            if need
+            else f"--transport: {transport!r} is none of ses, smtp and maildir."
+        )
     ways = [(transport, place) for transport, place in given.items() if place is not None]
     if len(ways) != 1:
         raise BadInput("Say which way its letters leave: give one of --host, --region and --folder.")
@@ -174,7 +197,7 @@ def own_key(settings: Settings) -> str:
     return str(sender_key(settings))
 
 
-def _views(settings: Settings, store: Store) -> list[SenderView]:
+def _views(settings: Settings, store: EngineStore) -> list[SenderView]:
     from sendonce.flows.engine.show_senders import show_senders
     from sendonce.wiring.senders import keys_of
 

@@ -1,0 +1,181 @@
+"""The working parts of campaigns."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sendonce.domain.campaigns.campaign_files import CampaignFile, StepSource
+from sendonce.domain.campaigns.campaigns import NewCampaign, NewStep
+from sendonce.domain.campaigns.clock import CampaignClock
+from sendonce.domain.campaigns.leads import NewLead
+from sendonce.domain.campaigns.pools import SenderLimits
+from sendonce.domain.campaigns.receivers import parse_limits
+from sendonce.domain.campaigns.warm_up import default_ramp, parse_ramp
+from sendonce.domain.engine.hosts import is_loopback, is_loopback_url
+from sendonce.domain.engine.letters import Letter
+from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity
+from sendonce.domain.people.subscribers import BadRow
+from sendonce.errors import BadInput, BadSetting
+from sendonce.flows.campaigns.desk import CampaignDesk
+from sendonce.settings import Settings
+from sendonce.wiring.house import time_zone
+from sendonce.wiring.letters import letter_in_file
+from sendonce.wiring.senders import key_of
+
+if TYPE_CHECKING:
+    from sendonce.flows.engine.duties import Chore
+    from sendonce.ports.campaigns import CampaignStore
+
+_USUAL_ROUND, _FAST_ROUND = timedelta(seconds=2), timedelta(seconds=0.5)
+
+
+def campaign_desk(settings: Settings, store: CampaignStore) -> CampaignDesk:
+    """Raises BadSetting where a fast clock would write to the world."""
+    _refuse_a_fast_clock(settings, store)
+    return CampaignDesk(
+        store,
+        CampaignClock(store.ledger.identity().since, settings.clock_speed),
+        time_zone(settings),
+        lambda identity: key_of(settings, identity.made),
+        _message_id,
+        parse_limits(settings.receiver_limits),
+        lambda _about, _what: None,
+        _USUAL_ROUND if settings.clock_speed == 1 else _FAST_ROUND,
+        settings.contacts_per_company,
+    )
+
+
+def pool_limits(
+    transport: str,
+    direction: str | None,
+    daily: int | None,
+    per_hour: int | None,
+    *,
+    warm_up: bool,
+    ramp: str | None,
+) -> SenderLimits | None:
+    """What a sender of a pool may do; None for a sender of mailouts. Raises BadInput for half of it."""
+    if direction is None:
+        if daily is not None or per_hour is not None or warm_up or ramp:
+            raise BadInput(
+                "--daily, --per-hour, --warm-up and --ramp are for campaigns: say --direction, too."
+            )
+        return None
+    if daily is None:
+        raise BadInput("A sender of campaigns has a limit: say how many letters a day with --daily.")
+    days = parse_ramp(ramp) if ramp else default_ramp(transport) if warm_up else ()
+    limits = SenderLimits("", "", direction, daily, per_hour, days)
+    limits.check()
+    return limits
+
+
+def add_pool_sender(
+    settings: Settings,
+    store: CampaignStore,
+    tenant: str,
+    new: NewSender,
+    pool: SenderLimits | None,
+    actor: str,
+) -> SenderIdentity:
+    from sendonce.flows.campaigns.add_pool_sender import add_pool_sender
+
+    if settings.clock_speed > 1 and not _stays_here(settings, new):
+        raise _leaves(settings, new.address)
+    return add_pool_sender(store, tenant, new, pool, settings.sender, actor)
+
+
+def campaign_chores(settings: Settings, store: CampaignStore) -> list[Chore]:
+    """What a worker and a scheduler do for campaigns now and then."""
+    from sendonce.flows.campaigns.run_campaigns import run_campaigns
+
+    holder = f"{socket.gethostname()}-{os.getpid()}"
+
+    def do_a_round() -> None:
+        if store.campaigns.open():
+            run_campaigns(campaign_desk(settings, store), holder)
+
+    every = _USUAL_ROUND if settings.clock_speed == 1 else _FAST_ROUND
+    return [(every.total_seconds(), do_a_round)]
+
+
+def campaign_in_file(settings: Settings, file: Path) -> tuple[CampaignFile, NewCampaign]:
+    """Read a campaign and the letters beside it. Raises BadInput, with the line, for what is wrong."""
+    from sendonce.adapters.sources.campaign_toml import read_campaign
+
+    try:
+        said = read_campaign(file.read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError as exc:
+        raise BadInput(f"{file} is not UTF-8 text: save it as UTF-8.") from exc
+    except OSError as exc:
+        raise BadInput(f"{file} cannot be read: {exc.strerror}.") from exc
+    except BadInput as exc:
+        raise BadInput(f"{file}: {exc}") from exc
+    steps = tuple(NewStep(_letter(settings, file, step), step.after) for step in said.steps)
+    return said, NewCampaign(said.name, said.direction, said.window, said.brakes, steps)
+
+
+def _letter(settings: Settings, file: Path, step: StepSource) -> Letter:
+    if step.template is None:
+        assert step.subject is not None
+        assert step.text is not None
+        return _plain_letter(step.subject, step.text)
+    template = file.parent / step.template
+    if not template.is_file():
+        raise BadInput(f"{file}: Line {step.line}: there is no file {template}.")
+    try:
+        letter = letter_in_file(settings, template).new.letter
+    except BadInput as exc:
+        raise BadInput(f"{file}: Line {step.line}: {exc}") from exc
+    assert letter is not None
+    return letter
+
+
+def _plain_letter(subject: str, text: str) -> Letter:
+    """Words as they are written, as a person would send them."""
+    from html import escape
+
+    paragraphs = "".join(
+        f"<p>{escape(part, quote=False)}</p>".replace("\n", "<br>") for part in text.strip().split("\n\n")
+    )
+    return Letter(subject, "", f"<html><body>{paragraphs}</body></html>", text.strip())
+
+
+def leads_in(file: Path, columns: Mapping[str, str], encoding: str) -> Iterator[NewLead | BadRow]:
+    from sendonce.adapters.sources.leads_csv import read_leads
+
+    return read_leads(file, columns, encoding or None)
+
+
+def _message_id(identity: SenderIdentity, job_id: str, told: str | None) -> str:
+    """SES puts its own Message-ID in the place of ours."""
+    made = identity.made
+    if made.transport == "ses" and told:
+        host = "email" if made.place == "us-east-1" else made.place
+        return f"<{told}@{host}.amazonses.com>"
+    return f"<{job_id}@{made.address.rpartition('@')[2].lower()}>"
+
+
+def _refuse_a_fast_clock(settings: Settings, store: CampaignStore) -> None:
+    if settings.clock_speed == 1:
+        return
+    for identity in store.senders.all():
+        if not _stays_here(settings, identity.made):
+            raise _leaves(settings, identity.address)
+
+
+def _leaves(settings: Settings, address: str) -> BadSetting:
+    return BadSetting(
+        f"CLOCK_SPEED is {settings.clock_speed}, and letters of {address} would leave this machine: it is "
+        "for rehearsals only. Unset it, or use a sender on loopback."
+    )
+
+
+def _stays_here(settings: Settings, made: NewSender) -> bool:
+    if made.transport == "smtp":
+        return is_loopback(made.place)
+    return made.transport == "maildir" or is_loopback_url(settings.aws_endpoint_url_sesv2 or "")
