@@ -18,7 +18,7 @@ from sendonce.domain.campaigns.campaigns import (
 from sendonce.domain.campaigns.leads import Lead, LeadCounts, NewLead
 from sendonce.domain.campaigns.pools import SenderLimits
 from sendonce.domain.campaigns.rotation import Record
-from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.ports.people import TenantStore
 
 
@@ -58,12 +58,14 @@ class Campaigns(Protocol):
         Of one company at most ``per_company`` leads are written to at a time.
         """
 
-    def dispatch_of(self, campaign_id: str, step: int, sender_id: str) -> str | None: ...
+    def dispatch_of(self, campaign_id: str, step: int, sender_id: str) -> DispatchId | None: ...
 
-    def keep_dispatch(self, campaign_id: str, step: int, sender_id: str, dispatch_id: str) -> str:
+    def keep_dispatch(
+        self, campaign_id: str, step: int, sender_id: str, dispatch_id: DispatchId
+    ) -> DispatchId:
         """The dispatch of this step and sender: this one, or the one that was kept before."""
 
-    def dispatches(self, campaign_id: str) -> Sequence[tuple[int, str, str]]:
+    def dispatches(self, campaign_id: str) -> Sequence[tuple[int, str, DispatchId]]:
         """Step, sender and dispatch of each."""
 
     def choose(

@@ -14,7 +14,7 @@ from sendonce.domain.campaigns.windows import Window
 from sendonce.domain.engine.dispatches import Thread
 from sendonce.domain.engine.jobs import JobState
 from sendonce.domain.engine.letters import Letter
-from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.engine.tenants import DispatchId, TenantId
 
 KIND = "campaign_step"
 """Of the dispatches of campaigns: one for each step and sender."""
@@ -115,7 +115,7 @@ class ChosenLetter(NamedTuple):
     receiver: str
     step: int
     sender_id: str
-    dispatch_id: str
+    dispatch_id: DispatchId
     slot_at: datetime
 
 

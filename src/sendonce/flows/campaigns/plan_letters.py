@@ -21,6 +21,7 @@ from sendonce.domain.campaigns.windows import Window
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.dispatches import NewDispatch, NewJob, Thread
 from sendonce.domain.engine.sender_identities import SenderIdentity
+from sendonce.domain.engine.tenants import DispatchId
 from sendonce.flows.campaigns.desk import CampaignDesk
 
 _AT_ONCE = 500
@@ -167,7 +168,7 @@ class _Round:
             self._receivers[name] = Timetable.of([limit], self._desk.slack, taken)
         return self._receivers[name]
 
-    def _dispatch(self, step: int, sender_id: str) -> str:
+    def _dispatch(self, step: int, sender_id: str) -> DispatchId:
         store, campaign = self._desk.store, self._campaign
         known = store.campaigns.dispatch_of(campaign.id, step, sender_id)
         if known is not None:
@@ -182,7 +183,7 @@ class _Round:
 def hand_over(desk: CampaignDesk, campaign: Campaign, letters: Sequence[ChosenLetter]) -> None:
     """Give chosen letters to the engine; a letter that it has already stays one."""
     threads = _threads(desk, campaign, letters)
-    by_dispatch: defaultdict[str, list[ChosenLetter]] = defaultdict(list)
+    by_dispatch: defaultdict[DispatchId, list[ChosenLetter]] = defaultdict(list)
     for letter in letters:
         by_dispatch[letter.dispatch_id].append(letter)
     for dispatch_id, group in by_dispatch.items():

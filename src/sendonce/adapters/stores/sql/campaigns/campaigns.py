@@ -22,7 +22,7 @@ from sendonce.adapters.stores.sql.rows import insert_audit, insert_for, new_id
 from sendonce.domain.campaigns.brakes import Limits
 from sendonce.domain.campaigns.campaigns import ARROWS, Campaign, CampaignStatus, NewCampaign, Step
 from sendonce.domain.campaigns.windows import Window
-from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.errors import NotFound, RefusedByRule
 
 C, S, L, CL, CD = campaigns.c, campaign_steps.c, leads.c, campaign_leads.c, campaign_dispatches.c
@@ -102,14 +102,16 @@ class SqlCampaigns(SqlProgress):
                 tx.execute(left.values(state="stopped", reason=reason or str(to), due_at=None))
             return True
 
-    def dispatch_of(self, campaign_id: str, step: int, sender_id: str) -> str | None:
+    def dispatch_of(self, campaign_id: str, step: int, sender_id: str) -> DispatchId | None:
         query = sa.select(CD.dispatch_id).where(
             CD.campaign_id == campaign_id, CD.step == step, CD.sender_id == sender_id
         )
         with self._db.reading() as tx:
             return tx.execute(query).scalar_one_or_none()
 
-    def keep_dispatch(self, campaign_id: str, step: int, sender_id: str, dispatch_id: str) -> str:
+    def keep_dispatch(
+        self, campaign_id: str, step: int, sender_id: str, dispatch_id: DispatchId
+    ) -> DispatchId:
         key = {"campaign_id": campaign_id, "step": step, "sender_id": sender_id}
         with self._db.writing() as tx:
             put = insert_for(self._db)(campaign_dispatches).values(**key, dispatch_id=dispatch_id)
@@ -118,7 +120,7 @@ class SqlCampaigns(SqlProgress):
         assert kept is not None
         return kept
 
-    def dispatches(self, campaign_id: str) -> Sequence[tuple[int, str, str]]:
+    def dispatches(self, campaign_id: str) -> Sequence[tuple[int, str, DispatchId]]:
         query = sa.select(CD.step, CD.sender_id, CD.dispatch_id).where(CD.campaign_id == campaign_id)
         with self._db.reading() as tx:
             return [(row[0], row[1], row[2]) for row in tx.execute(query.order_by(CD.step, CD.sender_id))]
