@@ -22,7 +22,7 @@ from sendonce.settings import DECLARED
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")])
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-OURS = ("app", "worker", "scheduler", "migrate")
+OURS = ("app", "worker", "scheduler", "prospect-scheduler", "prospect-worker", "migrate")
 UNITS = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
 
 # Variables of the programs around sendonce: PostgreSQL's image, Compose, Python, pip.
@@ -118,7 +118,7 @@ def test_the_services_come_up_in_order_and_come_back(compose: dict[str, Any]) ->
     assert services["db"]["volumes"] == ["database:/var/lib/postgresql/data"]
     assert services["migrate"]["depends_on"]["db"]["condition"] == "service_healthy"
     assert services["migrate"]["restart"] == "no"
-    for name in ("app", "worker", "scheduler"):
+    for name in ("app", "worker", "scheduler", "prospect-scheduler", "prospect-worker"):
         waits_for = services[name]["depends_on"]
         assert waits_for["migrate"]["condition"] == "service_completed_successfully"
         assert services[name]["restart"] == "unless-stopped"
