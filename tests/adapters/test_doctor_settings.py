@@ -212,7 +212,7 @@ def test_a_state_directory_that_cannot_be_is_a_stop(database: str, tmp_path: Pat
 
 
 def test_signatures_that_nobody_checks_are_a_stop(database: str, tmp_path: Path) -> None:
-    """Where letters leave by SES, no state directory is looked at."""
+    """Those of a maildir: its letters never die by themselves."""
     found = doctor(database, tmp_path, {"DEATH_PROOF": "signature"})
     assert "DEATH_PROOF is signature" in found.told("state")
     assert found.stops() == {"state"}

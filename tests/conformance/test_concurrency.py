@@ -42,19 +42,19 @@ def complete(stage: Stage, mailout_id: str) -> Callable[[], Any]:
     return lambda: stage.store.dispatches.complete(mailout_id)
 
 
-def test_workers_claim_disjoint_jobs(shared_stage: Stage) -> None:
+def test_workers_claim_disjoint_jobs(meeting_stage: Stage) -> None:
     """Four workers that claim at once share the jobs: none is claimed twice, none is left."""
-    shared_stage.running(60)
-    workers = [shared_stage.worker() for _ in range(4)]
+    meeting_stage.running(60)
+    workers = [meeting_stage.worker() for _ in range(4)]
 
     def claim_all(worker: str) -> list[str]:
         claimed: list[str] = []
         claims = 0
         while True:
-            turn = shared_stage.store.ledger.turn((), ClaimRequest(worker, str(uuid4()), 4, claims))
+            turn = meeting_stage.store.ledger.turn((), ClaimRequest(worker, str(uuid4()), 4, claims))
             claims = turn.claims
             claimed += [job.id for job in turn.claimed]
-            if not turn.claimed and not shared_stage.store.jobs.count_by_state().get("scheduled"):
+            if not turn.claimed and not meeting_stage.store.jobs.count_by_state().get("scheduled"):
                 return claimed
 
     groups = at_once(*(lambda w=w: claim_all(w) for w in workers))
@@ -155,40 +155,40 @@ def test_a_late_deferral_races_the_completion(shared_stage: Stage) -> None:
         shared_stage.settle(shared_stage.claim_one(), ACCEPTED)
 
 
-def test_events_race_the_settle(shared_stage: Stage) -> None:
+def test_events_race_the_settle(meeting_stage: Stage) -> None:
     """The event of each letter comes while its whole group is settled: one acceptance, no lock in the way."""
     for _ in range(5):
-        mailout_id = shared_stage.running(4)
-        jobs = shared_stage.claim().claimed
+        mailout_id = meeting_stage.running(4)
+        jobs = meeting_stage.claim().claimed
         group = [Settlement(job.id, job.attempt, Accepted(f"provider-{job.attempt}")) for job in jobs[:3]]
         group.append(Settlement(jobs[3].id, jobs[3].attempt, DOUBTED))
         events = [event_of(job) for job in jobs]
-        at_once(settle(shared_stage, *group), *(record(shared_stage, event) for event in events))
-        books = shared_stage.store.jobs.books(mailout_id)
+        at_once(settle(meeting_stage, *group), *(record(meeting_stage, event) for event in events))
+        books = meeting_stage.store.jobs.books(mailout_id)
         assert (books.sent, books.duplicates) == (4, 0)
 
 
-def test_groups_of_two_mailouts_settle_at_once(shared_stage: Stage) -> None:
+def test_groups_of_two_mailouts_settle_at_once(meeting_stage: Stage) -> None:
     """Deferrals of the same mailouts in opposite orders wait in line and not for each other."""
-    first, second = shared_stage.running(4), shared_stage.running(4)
-    jobs = shared_stage.claim().claimed
+    first, second = meeting_stage.running(4), meeting_stage.running(4)
+    jobs = meeting_stage.claim().claimed
     deferrals = [Settlement(job.id, job.attempt, DEFERRED) for job in jobs]
-    at_once(settle(shared_stage, *deferrals[::2]), settle(shared_stage, *reversed(deferrals[1::2])))
-    assert [shared_stage.store.jobs.books(m).scheduled for m in (first, second)] == [4, 4]
+    at_once(settle(meeting_stage, *deferrals[::2]), settle(meeting_stage, *reversed(deferrals[1::2])))
+    assert [meeting_stage.store.jobs.books(m).scheduled for m in (first, second)] == [4, 4]
 
 
-def test_the_same_event_comes_twice_at_once(shared_stage: Stage) -> None:
+def test_the_same_event_comes_twice_at_once(meeting_stage: Stage) -> None:
     """Of two copies one is applied."""
-    shared_stage.running()
-    event = event_of(shared_stage.claim_one())
-    verdicts = at_once(*[lambda: shared_stage.store.events.record(event)] * 4)
+    meeting_stage.running()
+    event = event_of(meeting_stage.claim_one())
+    verdicts = at_once(*[lambda: meeting_stage.store.events.record(event)] * 4)
     assert verdicts.count(EventVerdict.APPLIED) == 1
     assert verdicts.count(EventVerdict.DUPLICATE_EVENT) == 3
 
 
-def test_a_bounce_and_a_complaint_come_at_once(shared_stage: Stage) -> None:
+def test_a_bounce_and_a_complaint_come_at_once(meeting_stage: Stage) -> None:
     """The graver reason stands, whichever is written first."""
-    stage = shared_stage
+    stage = meeting_stage
     stage.running(5)
     for number, job in enumerate(stage.claim().claimed):
         kinds = (EventKind.BOUNCE, EventKind.COMPLAINT)
@@ -198,45 +198,45 @@ def test_a_bounce_and_a_complaint_come_at_once(shared_stage: Stage) -> None:
         assert found.reason == SuppressionReason.COMPLAINT
 
 
-def test_an_operator_races_the_evidence(shared_stage: Stage) -> None:
+def test_an_operator_races_the_evidence(meeting_stage: Stage) -> None:
     """An operator says "not sent" while the worker's acceptance comes in: the letter is sent, once."""
     for _ in range(5):
-        shared_stage.running()
-        doubt = shared_stage.in_doubt()
+        meeting_stage.running()
+        doubt = meeting_stage.in_doubt()
         at_once(
-            lambda doubt=doubt: shared_stage.store.ledger.resolve(
+            lambda doubt=doubt: meeting_stage.store.ledger.resolve(
                 [doubt.id], sent=False, actor="jane", note=""
             ),
-            settle(shared_stage, Settlement(doubt.id, doubt.attempt, ACCEPTED)),
+            settle(meeting_stage, Settlement(doubt.id, doubt.attempt, ACCEPTED)),
         )
-        assert shared_stage.state(doubt) == JobState.SENT
-        assert shared_stage.claim().claimed == ()
+        assert meeting_stage.state(doubt) == JobState.SENT
+        assert meeting_stage.claim().claimed == ()
 
 
-def test_cancel_races_claims_and_deferrals(shared_stage: Stage) -> None:
+def test_cancel_races_claims_and_deferrals(meeting_stage: Stage) -> None:
     """Whatever was claimed or deferred in between, in the end nothing is scheduled and the books balance."""
     for _ in range(4):
-        mailout_id = shared_stage.running(6)
-        job = shared_stage.claim_one()
-        worker = shared_stage.worker()
+        mailout_id = meeting_stage.running(6)
+        job = meeting_stage.claim_one()
+        worker = meeting_stage.worker()
 
         def cancel(mailout: str = mailout_id) -> None:
-            shared_stage.store.dispatches.cancel(mailout)
-            while shared_stage.store.dispatches.cancel_chunk(mailout, 2):
+            meeting_stage.store.dispatches.cancel(mailout)
+            while meeting_stage.store.dispatches.cancel_chunk(mailout, 2):
                 pass
 
-        deferral = settle(shared_stage, Settlement(job.id, job.attempt, DEFERRED))
+        deferral = settle(meeting_stage, Settlement(job.id, job.attempt, DEFERRED))
         claim = ClaimRequest(worker, str(uuid4()), 3)
-        at_once(cancel, deferral, lambda c=claim: shared_stage.store.ledger.turn((), c))
-        for ref in shared_stage.store.ledger.sending_of(worker):
-            shared_stage.store.ledger.turn([Settlement(*ref, DEFERRED)], None)
+        at_once(cancel, deferral, lambda c=claim: meeting_stage.store.ledger.turn((), c))
+        for ref in meeting_stage.store.ledger.sending_of(worker):
+            meeting_stage.store.ledger.turn([Settlement(*ref, DEFERRED)], None)
         cancel()  # a chunk that a claim snatched away is empty; the steward comes again
-        books = shared_stage.store.jobs.books(mailout_id)
+        books = meeting_stage.store.jobs.books(mailout_id)
         assert (books.skipped, books.open) == (6, 0)
-        assert shared_stage.store.dispatches.complete(mailout_id) == MailoutStatus.FAILED
+        assert meeting_stage.store.dispatches.complete(mailout_id) == MailoutStatus.FAILED
 
 
-def test_permits_are_never_given_out_twice(shared_stage: Stage) -> None:
+def test_permits_are_never_given_out_twice(meeting_stage: Stage) -> None:
     """Three workers renew as fast as they can: at no moment do they hold more than the rate."""
     rate, rounds, lock = 7, 12, Lock()
     held = {str(uuid4()): 0 for _ in range(3)}
@@ -244,14 +244,14 @@ def test_permits_are_never_given_out_twice(shared_stage: Stage) -> None:
 
     def renew(worker: str) -> None:
         for _ in range(rounds):
-            share = shared_stage.store.permits.renew("ses", worker, rate, held[worker])
+            share = meeting_stage.store.permits.renew("ses", worker, rate, held[worker])
             with lock:
                 held[worker] = share
                 highest.append(sum(held.values()))
 
     at_once(*(lambda w=w: renew(w) for w in held))
     for worker in [*held] * 4:  # whoever was first lets go of its surplus, and says so a round later
-        held[worker] = shared_stage.store.permits.renew("ses", worker, rate, held[worker])
+        held[worker] = meeting_stage.store.permits.renew("ses", worker, rate, held[worker])
         highest.append(sum(held.values()))
     assert max(highest) <= rate
     assert sum(held.values()) == rate

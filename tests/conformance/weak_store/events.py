@@ -31,12 +31,13 @@ class WeakEvents(MemoryEvents):
             self._state.halted = self._state.halted or never_issued(event)
         elif row is not None:
             self._items.change(self._state.jobs, row.id, lambda seen: _changed(seen, event, now))
-        if not self._seen(event):
-            self._keep(event, row, now)
-        self._return_canary(event, now)
-        self._apply_to_people(event, self._items.get(self._state.jobs, row.id) if row else None, now)
-        first = [self._items.put(self._done, name, None, "done") for name in names]
-        return verdict if all(first) else EventVerdict.DUPLICATE_EVENT
+        with self._state.transaction():  # the rest is the other rooms', and theirs to keep
+            if not self._seen(event):
+                self._keep(event, row, now)
+            self._return_canary(event, now)
+            self._apply_to_people(event, self._items.get(self._state.jobs, row.id) if row else None, now)
+        first = all(self._items.put(self._done, name, None, "done") for name in names)
+        return verdict if first else EventVerdict.DUPLICATE_EVENT
 
 
 def _changed(row: JobRow, event: DeliveryEvent, now: datetime) -> JobRow:
