@@ -1,6 +1,6 @@
 """Delivery events over 32 connections, as SNS posts them, against the way they were taken before.
 
-Somebody unsubscribes meanwhile.
+Somebody unsubscribes meanwhile. And the same events from a queue of SQS, with eight receivers and one writer.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ from sendonce.sandbox.events import events_of
 from sendonce.sandbox.settings import SandboxSettings
 from sendonce.sandbox.sns import SigningKey, Topic
 
-ROWS = ("events-sqlite", "events-postgres")
+POSTED = {"events-sqlite": "SQLite", "events-postgres": "PostgreSQL"}
+PULLED = "events-sqs"
+ROWS = (*POSTED, PULLED)
 CONNECTIONS = 32
+RECEIVERS = 8
 OURS = ("sendonce", "serve", "--no-worker")
 FORMER = ("bench.former_events",)
 
@@ -40,9 +43,11 @@ Job = tuple[str, str]
 
 def measure(stage: Stage, wanted: Sequence[str]) -> list[Finding]:
     found: list[Finding] = []
-    for row, store in zip(ROWS, ("SQLite", "PostgreSQL"), strict=True):
+    for row, store in POSTED.items():
         if row in wanted:
             found += _compare(stage, row, store)
+    if PULLED in wanted:
+        found.append(_compare_pulling(stage))
     return found
 
 
@@ -72,6 +77,33 @@ def _compare(stage: Stage, row: str, store: str) -> list[Finding]:
     ]
 
 
+def _compare_pulling(stage: Stage) -> Finding:
+    rounds, count, theirs_count = stage.size(5, 2), stage.size(4_000, 1_500), stage.size(500, 300)
+    folder = stage.folder / PULLED
+    desk = Desk(folder, _installation(stage, PULLED, folder), rounds * (count + theirs_count))
+    ours: list[Pulled] = []
+    theirs: list[Pulled] = []
+    for _ in range(rounds):
+        ours.append(desk.pull(count, RECEIVERS))
+        theirs.append(desk.pull(theirs_count, 1, former=True))
+        stage.say(f"  SQS: {ours[-1].rate:,.0f}, the former way {theirs[-1].rate:,.0f} events/s")
+    figures = {
+        "CPU ms per event": median(pulled.cpu_ms for pulled in ours),
+        "CPU ms per event, the former way": median(pulled.cpu_ms for pulled in theirs),
+    }
+    rates = ([pulled.rate for pulled in ours], [pulled.rate for pulled in theirs])
+    what = f"events from SQS, {RECEIVERS} receivers and one writer, SQLite"
+    return ratio_finding(PULLED, what, "one receiver, a commit for each", *rates, figures=figures)
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """``cpu_ms`` is that of the whole process, its start included, per event."""
+
+    rate: float
+    cpu_ms: float
+
+
 @dataclass(frozen=True, slots=True)
 class Posted:
     """``cpu_ms`` is the service's own, per event; ``waited`` has the seconds of each unsubscription."""
@@ -83,7 +115,7 @@ class Posted:
 
 def _installation(stage: Stage, row: str, folder: Path) -> engine.Installation:
     settings = engine.ses_settings("http://127.0.0.1:9")
-    if row == "events-sqlite":
+    if row != "events-postgres":
         return engine.on_sqlite(stage.folder, folder.name, settings)
     return engine.on_postgres(stage.folder, folder.name, settings, stage.postgres)
 
@@ -133,6 +165,28 @@ class Desk:
             raise BenchFailed(f"{verdicts} were answered, {self._kept() - before} rows are new")
         taken = sum(verdicts.values())
         return Posted(taken / told["seconds"], cpu / taken * 1000, told["waited"])
+
+    def pull(self, events: int, receivers: int, *, former: bool = False) -> Pulled:
+        bodies, _ = self._bodies(events)
+        port = free_port()
+        environment = self.installation.environment() | {
+            "SES_EVENTS_QUEUE_URL": f"http://127.0.0.1:{port}/123456789012/ses-events",
+            "SNS_ALLOWED_TOPIC_ARNS": self._sandbox.topic_arn,
+            "SNS_SIGNING_CERT_FILE": str(self._key.certificate_file),
+            "LOG_LEVEL": "warning",
+        }
+        before, told = self._kept(), bodies.read_bytes().count(b"\n") + 1
+        queue = [sys.executable, "-m", "bench.sqs_queue", str(port), str(bodies)]
+        with serving(queue, self.folder / "queue.log") as service:
+            wait_for_port(port, service)
+            way = ["former"] if former else []
+            done = run_module("bench.event_pulls", str(receivers), *way, environment=environment)
+        copies = told // 21  # a twentieth comes twice
+        if self._kept() - before != told - copies:
+            raise BenchFailed(
+                f"{told} events with {copies} copies came, {self._kept() - before} rows are new"
+            )
+        return Pulled(told / done.json["seconds"], done.cpu / told * 1000)
 
     def _kept(self) -> int:
         return int(self.installation.query("SELECT count(*) FROM delivery_events")[0])

@@ -29,7 +29,9 @@ def event_queue(settings: Settings) -> SqsQueue:
     return SqsQueue(SqsSettings(settings.ses_events_queue_url, settings.aws_region, credentials))
 
 
-def make_event_puller(settings: Settings, store: Store, meter: Meter) -> EventPuller | None:
+def make_event_puller(
+    settings: Settings, store: Store, meter: Meter, receivers: int = _RECEIVERS
+) -> EventPuller | None:
     """None where no queue is set: then events come by POST /ses-events."""
     if not settings.ses_events_queue_url:
         return None
@@ -37,10 +39,10 @@ def make_event_puller(settings: Settings, store: Store, meter: Meter) -> EventPu
     from sendonce.flows.engine.pull_events import EventPuller
     from sendonce.flows.engine.take_events import EventIntake
 
-    receivers = [event_queue(settings) for _ in range(_RECEIVERS)]
+    queues = [event_queue(settings) for _ in range(receivers)]
     listener = Listener(store.event_route, settings.sns_allowed_topic_arns, durable=True)
     intake = EventIntake(store.events, listener, meter, asyncio.to_thread)
-    return EventPuller(receivers, sns_envelopes(settings, sns_verifier(settings)), intake, listener)
+    return EventPuller(queues, sns_envelopes(settings, sns_verifier(settings)), intake, listener)
 
 
 def sns_envelopes(settings: Settings, verifier: SnsVerifier) -> SnsEnvelopes:
