@@ -12,7 +12,7 @@ import pytest
 
 from sendonce.adapters.llm.chat import ChatModel, ChatSettings
 from sendonce.adapters.llm.kept_answers import KeptAnswers
-from sendonce.domain.prospecting.briefs import read_brief
+from sendonce.domain.prospecting.brief_reading import read_brief
 from sendonce.flows.prospecting.write_letter import LetterWritten, write_letter
 from tests.adapters.sandbox_stage import Sandbox
 from tests.nursery import run_program

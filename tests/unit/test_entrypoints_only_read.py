@@ -51,6 +51,7 @@ READING: Mapping[str, frozenset[str]] = {
     ),
     "contacts": frozenset({"all", "count", "of"}),
     "companies": frozenset({"all", "at", "count", "found_by", "get", "with_prefix"}),
+    "directions": frozenset({"all", "get"}),
     "duplicates": frozenset({"alike", "count", "listed", "pairs", "pairs_of"}),
     "funnels": frozenset({"outreach"}),
     "outbox": frozenset({"due"}),
@@ -60,11 +61,13 @@ READING: Mapping[str, frozenset[str]] = {
     "searches": frozenset({"all", "tally", "with_prefix"}),
     "tasks": frozenset({"count_open"}),
     "people": frozenset({"file_of"}),
+    "tenants": frozenset({"all", "get"}),
     "permits": frozenset(),
     "sender_holds": frozenset({"all", "get"}),
     "senders": frozenset({"all", "get", "waiting"}),
     "subscribers": frozenset({"all", "attribute_names", "count", "count_lacking", "find", "import_lanes"}),
     "suppressions": frozenset({"all", "covers", "undoable"}),
+    "written_letters": frozenset({"all", "count", "get", "spent_since", "unwritten", "with_prefix"}),
     "workers": frozenset({"claims_of", "find", "open", "statuses"}),
 }
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sendonce.domain.prospecting.briefs import Brief, Page, read_brief
+from sendonce.domain.prospecting.brief_reading import read_brief
+from sendonce.domain.prospecting.briefs import Brief, Page
 from sendonce.domain.prospecting.letter_checks import Draft, check_draft, passes
 from sendonce.domain.prospecting.letter_templates import letter_text, template_draft
 from sendonce.domain.prospecting.letter_words import sentences, tokens

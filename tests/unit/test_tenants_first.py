@@ -12,7 +12,7 @@ from sendonce.domain.mailouts.mailouts import MailoutId
 from sendonce.ports.engine import Dispatches, Jobs
 from sendonce.ports.mailouts import Mailouts
 from sendonce.ports.people import Subscribers, Suppressions
-from sendonce.ports.prospecting import Companies, CompanyContacts, Duplicates
+from sendonce.ports.prospecting import Companies, CompanyContacts, Duplicates, WrittenLetters
 
 # What a verb may begin with. Handles come only from verbs that were told the tenant.
 HANDLES = (TenantId, MailoutId, DispatchId)
@@ -28,6 +28,8 @@ OVER_ALL_TENANTS = {
     *("Jobs.get", "Jobs.list", "Jobs.with_prefix"),
     # workers visit whoever waits; a visit is of one company
     *("Companies.take_visits", "Companies.visited", "Companies.put_off", "Companies.unreachable"),
+    # one mailbox and one budget for all; a letter is planned by halves whoever it is for
+    *("WrittenLetters.spent_since", "WrittenLetters.slots_taken", "WrittenLetters.half_planned"),
     # every suppression names its tenant, or everybody
     *("Suppressions.add_all", "Suppressions.all"),
     # by the link in a letter, whose job has a tenant
@@ -40,7 +42,11 @@ def verbs(port: type) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "port", [Jobs, Dispatches, Subscribers, Suppressions, Mailouts, Companies, CompanyContacts, Duplicates]
+    "port",
+    [
+        *(Jobs, Dispatches, Subscribers, Suppressions, Mailouts),
+        *(Companies, CompanyContacts, Duplicates, WrittenLetters),
+    ],
 )
 def test_every_verb_asks_whose_rows_they_are(port: type) -> None:
     """Or is listed as one that goes over all tenants, with the reason."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
-from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.domain.prospecting.audits import Alike, Listed
 from sendonce.domain.prospecting.companies import (
     Company,
@@ -46,7 +46,8 @@ from sendonce.domain.prospecting.searches import (
 )
 from sendonce.domain.prospecting.sites import Site
 from sendonce.domain.prospecting.tasks import NewTask, Task, TaskKind
-from sendonce.ports.people import PeopleStore
+from sendonce.domain.prospecting.written_letters import LetterStatus, NewWrittenLetter, WrittenLetter
+from sendonce.ports.people import TenantStore
 
 
 class Sites(Protocol):
@@ -308,7 +309,101 @@ class PipelineJournal(Protocol):
         """The newest first. ``before`` is an id."""
 
 
-class ProspectingStore(PeopleStore, Protocol):
+class LetterModel(Protocol):
+    """A language model that writes letters. It has no tools and sees no secrets."""
+
+    name: str
+
+    def answer(self, request: ModelRequest) -> ModelAnswer:
+        """What it says; the same request gets the same answer. Raises Unavailable without one, for whatever
+        reason."""
+
+
+class WrittenLetters(Protocol):
+    """Letters to companies: one to a company in a direction, ever."""
+
+    def unwritten(
+        self, tenant_id: TenantId, direction_id: str, *, of_any_search: bool, limit: int
+    ) -> Sequence[str]:
+        """Companies with a contact to write to that have no letter of this direction, nor has a duplicate of
+        theirs. They were found by its searches; ``of_any_search`` also by those that name no direction."""
+
+    def add(self, tenant_id: TenantId, letter: NewWrittenLetter, now: datetime) -> str | None:
+        """Its id; None where the company has a letter of this direction."""
+
+    def spent_since(self, moment: datetime) -> float:
+        """What letters since then have cost, whoever they were for."""
+
+    def get(self, tenant_id: TenantId, letter_id: str) -> WrittenLetter | None: ...
+
+    def all(
+        self,
+        tenant_id: TenantId,
+        *,
+        status: LetterStatus | None = None,
+        direction_id: str | None = None,
+        after: str = "",
+        limit: int = 1000,
+    ) -> Sequence[WrittenLetter]:
+        """In the order of their ids. ``after`` is an id."""
+
+    def count(self, tenant_id: TenantId) -> Mapping[str, int]:
+        """By status; planned ones by the state of their job."""
+
+    def with_prefix(self, tenant_id: TenantId, prefix: str, limit: int) -> Sequence[str]:
+        """The ids that begin so."""
+
+    def review(
+        self,
+        tenant_id: TenantId,
+        letter_id: str,
+        verdict: LetterStatus,
+        actor: str,
+        note: str | None = None,
+    ) -> bool:
+        """A person's word, in the audit log; False once it is planned or skipped."""
+
+    def edit(
+        self,
+        tenant_id: TenantId,
+        letter_id: str,
+        subject: str,
+        text: str,
+        checks: Sequence[Mapping[str, Any]],
+        actor: str,
+    ) -> bool:
+        """A person's words; they wait for approval like any. False once it is planned or skipped."""
+
+    def skip(self, tenant_id: TenantId, letter_id: str, reason: str) -> bool:
+        """It will not be sent. False once it is planned."""
+
+    def slots_taken(self, since: datetime, now: datetime) -> Sequence[datetime]:
+        """When planned letters left or are to leave, of all tenants: those with a slot after ``since``."""
+
+    def open_dispatch(self, tenant_id: TenantId, direction_id: str) -> DispatchId | None:
+        """The dispatch that letters of this direction leave by."""
+
+    def begin_plan(
+        self,
+        tenant_id: TenantId,
+        letter_id: str,
+        dispatch_id: DispatchId,
+        engine_letter: str,
+        slot_at: datetime,
+    ) -> bool:
+        """approved → planned, before its job is made: killed in between, it is ``half_planned``.
+
+        False where it is not approved any more. A letter to an address that has one is skipped.
+        """
+
+    def half_planned(self, limit: int) -> Sequence[WrittenLetter]:
+        """Planned letters without a job, of all tenants."""
+
+    def link_jobs(self, dispatch_id: DispatchId) -> int:
+        """Note the jobs of the letters that leave by this dispatch; how many were not noted yet."""
+
+
+class ProspectingStore(TenantStore, Protocol):
     """An open database, with all that prospecting keeps."""
 
     companies: Companies
@@ -320,13 +415,4 @@ class ProspectingStore(PeopleStore, Protocol):
     quotas: Quotas
     pipeline_journal: PipelineJournal
     funnels: Funnels
-
-
-class LetterModel(Protocol):
-    """A language model that writes letters. It has no tools and sees no secrets."""
-
-    name: str
-
-    def answer(self, request: ModelRequest) -> ModelAnswer:
-        """What it says; the same request gets the same answer. Raises Unavailable without one, for whatever
-        reason."""
+    written_letters: WrittenLetters

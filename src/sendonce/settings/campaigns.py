@@ -12,8 +12,6 @@ from sendonce.settings.kinds import setting, whole
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CampaignSettings:
     # Campaigns
-    daily_send_limit: int = setting("campaigns", whole(0), 100,
-        "Letters a day to people who did not subscribe. Not used yet.")
     contacts_per_company: int = setting("campaigns", whole(1), 2,
         "People of one company that a campaign writes to at a time; an answer of one stops it for all.")
     receiver_limits: str = setting("campaigns", kinds.text, "",

@@ -182,6 +182,17 @@ def _sqlite_file(rest: str) -> str:
     return rest
 
 
+def _hours(value: str) -> str:
+    """``09:00-18:00``; an hour alone is a full one."""
+    found = re.fullmatch(r"([0-9]{1,2})(?::([0-9]{2}))? ?[-–] ?([0-9]{1,2})(?::([0-9]{2}))?", value)
+    if not found:
+        raise ValueError
+    opens, closes = (int(found[1]), int(found[2] or 0)), (int(found[3]), int(found[4] or 0))
+    if not (0, 0) <= opens < closes <= (23, 59) or max(opens[1], closes[1]) > 59:
+        raise Unfit("it must end later than it begins, and by 23:59")
+    return f"{opens[0]:02}:{opens[1]:02}-{closes[0]:02}:{closes[1]:02}"
+
+
 def _time_zone(value: str) -> str:
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -290,6 +301,7 @@ database_schema = Kind(_identifier, "a plain name: lower-case letters, digits an
 time_zone = Kind(_time_zone, "a name from the tz database")
 topic_arn = Kind(_topic_arn, "an SNS topic ARN")
 region = Kind(_region, "the name of an AWS region")
+hours = Kind(_hours, "hours of a day, such as 09:00-18:00")
 flag = Kind(_flag, "true or false")
 presence = Kind(lambda _: True, "any text")
 port = whole(0, 65535)

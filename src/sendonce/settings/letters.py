@@ -35,7 +35,13 @@ class LetterSettings:
     letters_nightly_budget: float = setting("letters", kinds.number(0), 2.0,
         "What the model may cost in 24 hours, in the same currency; then letters come from templates.")
     letters_auto_approve: bool = setting("letters", kinds.flag, False,
-        "Whether letters that pass all checks go without a person's review. Not used yet.")
+        "Whether letters that pass all checks go without a person's review.")
+    daily_send_limit: int = setting("letters", whole(0), 100,
+        "Letters to companies in any 24 hours, of all directions together.")
+    letters_hours: str = setting("letters", kinds.hours, "09:00-18:00",
+        "When letters to companies leave, from Monday to Friday, on the clock of APP_TIMEZONE.")
+    editor: str = setting("letters", kinds.text, "nano",
+        "The editor that a letter is edited in; a command, with its options.")
     # fmt: on
 
     @property

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sendonce.flows.prospecting.plan_written_letters import SendingRules
+    from sendonce.flows.prospecting.write_letters import WritingRules
     from sendonce.ports.prospecting import LetterModel
     from sendonce.settings import Settings
 
@@ -27,3 +30,23 @@ def letter_model(settings: Settings) -> LetterModel | None:
         output_price=settings.openai_output_price,
     )
     return ChatModel(chat, KeptAnswers(settings.state_dir / "model-answers"))
+
+
+def writing_rules(settings: Settings) -> WritingRules:
+    from sendonce.flows.prospecting.write_letters import WritingRules
+
+    return WritingRules(
+        auto_approve=settings.letters_auto_approve,
+        budget=settings.letters_nightly_budget,
+        model=letter_model(settings),
+    )
+
+
+def sending_rules(settings: Settings) -> SendingRules:
+    from sendonce.domain.prospecting.send_slots import WorkingHours
+    from sendonce.flows.prospecting.plan_written_letters import SendingRules
+    from sendonce.wiring.house import time_zone
+
+    opens, _, closes = settings.letters_hours.partition("-")
+    hours = WorkingHours(time.fromisoformat(opens), time.fromisoformat(closes), time_zone(settings))
+    return SendingRules(settings.daily_send_limit, hours)

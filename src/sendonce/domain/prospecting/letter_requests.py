@@ -73,6 +73,7 @@ def request_for(brief: Brief, failed: Sequence[LetterCheck] = ()) -> ModelReques
             "domain": company.domain,
             "city": company.city,
             "activity": company.activity,
+            "found_by": company.found_by,
             "facts": list(company.facts),
         },
         "offer": {

@@ -20,6 +20,7 @@ _WORDS = {
         "your_company": "вашей компании",
         "about": "Пишем вам по поводу {company}.",
         "in_city": "Пишем вам по поводу {company} ({city}).",
+        "found_by": "Нашли вас по запросу «{found_by}».",
         "activity": "Насколько мы знаем, направление вашей работы: {activity}.",
         "offer": "Предлагаем: {offer}.",
         "benefits": "Что это даёт:",
@@ -27,8 +28,6 @@ _WORDS = {
         "link": "Подробнее: {link}",
         "ask": "Если это вам интересно, ответьте на это письмо: расскажем подробнее и обсудим вашу задачу.",
         "regards": "С уважением,",
-        "opt_out": "Если такие письма вам не нужны, ответьте «не пишите» или нажмите «Отписаться» ниже: "
-        "больше мы не напишем.",
     },
     "en": {
         "hello": "Hello!",
@@ -38,6 +37,7 @@ _WORDS = {
         "your_company": "your company",
         "about": "We are writing to you about {company}.",
         "in_city": "We are writing to you about {company} ({city}).",
+        "found_by": "We found you by this search: “{found_by}”.",
         "activity": "As far as we know, your field of work is: {activity}.",
         "offer": "We offer: {offer}.",
         "benefits": "What it gives you:",
@@ -46,8 +46,6 @@ _WORDS = {
         "ask": "If this is interesting for you, please reply to this letter: we would be glad to tell you "
         "more and to discuss your task.",
         "regards": "Kind regards,",
-        "opt_out": "If you do not want such letters, reply “no more” or follow “Unsubscribe” below: we will "
-        "not write again.",
     },
 }
 _LEGAL_FORM = re.compile(r"(?:ООО|ОАО|ЗАО|ПАО|АО|ИП|НПО|НПП|ФГУП|ГК|завод|фабрика|компания|группа)\b", re.I)
@@ -77,10 +75,6 @@ def with_notices(text: str, notices: Sequence[str]) -> str:
     return "\n\n".join((text.rstrip(), "--", *notices))
 
 
-def opt_out_line(language: str) -> str:
-    return _WORDS[language]["opt_out"]
-
-
 def _subject(brief: Brief) -> str:
     say = _WORDS[brief.language]
     subject = say["subject"].format(offer=_cut(brief.offer.name), company=_company(brief))
@@ -93,6 +87,8 @@ def _paragraphs(brief: Brief) -> Iterator[str]:
     opening = [say[about].format(company=_company(brief), city=company.city)]
     if company.activity:
         opening.append(say["activity"].format(activity=company.activity))
+    elif company.found_by:
+        opening.append(say["found_by"].format(found_by=company.found_by))
     yield " ".join(opening)
     yield offer.text if len(offer.text) > len(offer.name) else say["offer"].format(offer=_bare(offer.name))
     if offer.benefits:

@@ -15,7 +15,7 @@ _RUSSIAN_STEMS = """
     партнер заказчик покупатель поставщик потребитель коллега команда специалист руководитель сотрудник
     отдел служба направление деятельность область сфера отрасль рынок регион город сайт страница
     специализация профиль предложение услуга решение продукт товар материал оборудование вариант пример
-    образец каталог прайс прайс-лист презентация расчет перечень список детали подробности информация
+    образец каталог прайс прайс-лист презентация запрос расчет перечень список детали подробности информация
     сведения вопрос задача цель работа проект процесс этап сотрудничество партнерство взаимодействие встреча
     звонок разговор беседа диалог знакомство письмо сообщение ответ обратный связь время минута час день
     неделя месяц начало срок возможность выгода польза преимущество интерес потребность необходимость
@@ -59,7 +59,7 @@ _RUSSIAN_FORMS = """
     того радостью удовольствием ближайшее ближайшие количество
 """
 _ENGLISH_STEMS = """
-    company business plant factory firm organisation organization manufacturer maker producer supplier
+    company search business plant factory firm organisation organization manufacturer maker producer supplier
     production product service solution offer customer client buyer partner colleague team person people
     specialist department field area industry market region city site website page option example sample
     catalogue catalog list brochure detail information question task goal work project process step

@@ -234,7 +234,11 @@ written_letters = Table(
     Column("company_id", Identifier, ForeignKey("companies.id"), nullable=False),
     Column("contact_id", Identifier, ForeignKey("contacts.id"), nullable=False),
     Column("recipient", Text, nullable=False),
+    Column("recipient_key", Text, nullable=False),
+    # The page that the address is from: the letter may have to name it.
+    Column("source_url", Text, nullable=False),
     Column("subject", Text, nullable=False),
+    # Without the notices that the law wants: they are added when it is planned.
     Column("text", Text, nullable=False),
     Column("language", Text, nullable=False),
     # "llm", "template" or, once edited, "person".
@@ -248,16 +252,30 @@ written_letters = Table(
     Column("reviewer", Text),
     moment("reviewed_at"),
     Column("note", Text),
-    # Once it is planned, the engine tells what became of it.
+    # Once it is planned, the engine tells what became of it. Without a job it was planned by halves.
+    Column("letter_id", Identifier),
     Column("dispatch_id", Identifier),
     Column("job_id", Identifier),
+    moment("slot_at"),
     moment("created_at", nullable=False),
     moment("updated_at", nullable=False),
     # One first letter to a company in a direction, ever.
     UniqueConstraint("tenant_id", "direction_id", "company_id", name="written_letters_once"),
     CheckConstraint(
-        "status IN ('waiting', 'approved', 'rejected', 'planned')", name="written_letters_status"
+        "status IN ('waiting', 'approved', 'rejected', 'planned', 'skipped')", name="written_letters_status"
     ),
+    # Two companies may share a mailbox: it gets one letter.
+    Index(
+        "written_letters_planned_once",
+        "tenant_id",
+        "direction_id",
+        "recipient_key",
+        unique=True,
+        **where("status = 'planned'"),
+    ),
+    Index("written_letters_half_planned", "id", **where("status = 'planned' AND job_id IS NULL")),
+    Index("written_letters_slots", "slot_at", **where("slot_at IS NOT NULL")),
+    Index("written_letters_created", "created_at"),
     Index("written_letters_waiting", "tenant_id", "status", "id", **where("status <> 'planned'")),
     Index("written_letters_job", "job_id", **where("job_id IS NOT NULL")),
 )

@@ -34,6 +34,7 @@ from sendonce.adapters.stores.sql.prospecting.quotas import SqlQuotas
 from sendonce.adapters.stores.sql.prospecting.search_operations import SqlSearchOperations
 from sendonce.adapters.stores.sql.prospecting.searches import SqlSearches
 from sendonce.adapters.stores.sql.prospecting.tasks import SqlTasks
+from sendonce.adapters.stores.sql.prospecting.written_letters import SqlWrittenLetters
 from sendonce.adapters.stores.sql.quick_turns import ledger_of
 from sendonce.adapters.stores.sql.row_security import exposed, hidden_from_us, lock_out_strangers, unguarded
 from sendonce.adapters.stores.sql.rows import new_id
@@ -75,6 +76,7 @@ from sendonce.ports.prospecting import (
     Searches,
     SearchOperations,
     Tasks,
+    WrittenLetters,
 )
 
 if TYPE_CHECKING:
@@ -119,6 +121,7 @@ class SqlStore:
     quotas: Quotas
     pipeline_journal: PipelineJournal
     funnels: Funnels
+    written_letters: WrittenLetters
 
     def __init__(self, database: Database, soft_bounce_limit: int = SOFT_BOUNCE_LIMIT) -> None:
         self.database = database
@@ -157,6 +160,7 @@ class SqlStore:
         self.quotas = SqlQuotas(database)
         self.pipeline_journal = SqlPipelineJournal(database)
         self.funnels = SqlFunnels(database)
+        self.written_letters = SqlWrittenLetters(database)
 
     def fingerprint(self) -> str | None:
         return self.database.fingerprint()

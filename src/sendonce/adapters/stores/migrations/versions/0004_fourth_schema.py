@@ -248,6 +248,8 @@ def _create_letters_and_work() -> None:
         sa.Column("company_id", Identifier, nullable=False),
         sa.Column("contact_id", Identifier, nullable=False),
         sa.Column("recipient", sa.Text(), nullable=False),
+        sa.Column("recipient_key", sa.Text(), nullable=False),
+        sa.Column("source_url", sa.Text(), nullable=False),
         sa.Column("subject", sa.Text(), nullable=False),
         sa.Column("text", sa.Text(), nullable=False),
         sa.Column("language", sa.Text(), nullable=False),
@@ -261,12 +263,15 @@ def _create_letters_and_work() -> None:
         sa.Column("reviewer", sa.Text()),
         sa.Column("reviewed_at", Moment()),
         sa.Column("note", sa.Text()),
+        sa.Column("letter_id", Identifier),
         sa.Column("dispatch_id", Identifier),
         sa.Column("job_id", Identifier),
+        sa.Column("slot_at", Moment()),
         sa.Column("created_at", Moment(), nullable=False),
         sa.Column("updated_at", Moment(), nullable=False),
         sa.CheckConstraint(
-            "status IN ('waiting', 'approved', 'rejected', 'planned')", name="written_letters_status"
+            "status IN ('waiting', 'approved', 'rejected', 'planned', 'skipped')",
+            name="written_letters_status",
         ),
         sa.ForeignKeyConstraint(["company_id"], ["companies.id"]),
         sa.ForeignKeyConstraint(["contact_id"], ["contacts.id"]),
@@ -274,6 +279,16 @@ def _create_letters_and_work() -> None:
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("tenant_id", "direction_id", "company_id", name="written_letters_once"),
     )
+    op.create_index("written_letters_created", "written_letters", ["created_at"])
+    _index(
+        "written_letters_planned_once",
+        "written_letters",
+        ["tenant_id", "direction_id", "recipient_key"],
+        "status = 'planned'",
+        unique=True,
+    )
+    _index("written_letters_half_planned", "written_letters", ["id"], "status = 'planned' AND job_id IS NULL")
+    _index("written_letters_slots", "written_letters", ["slot_at"], "slot_at IS NOT NULL")
     _index("written_letters_job", "written_letters", ["job_id"], "job_id IS NOT NULL")
     _index("written_letters_waiting", "written_letters", ["tenant_id", "status", "id"], "status <> 'planned'")
     op.create_table(

@@ -1,0 +1,292 @@
+"""Written letters on SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from sendonce.adapters.stores.schema import (
+    companies,
+    company_queries,
+    contacts,
+    dispatches,
+    message_jobs,
+    serp_queries,
+    written_letters,
+)
+from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.rows import insert_audit, insert_for, new_id
+from sendonce.domain.engine.ids import prefix_range
+from sendonce.domain.engine.tenants import DispatchId, TenantId
+from sendonce.domain.prospecting.written_letters import (
+    BY_PERSON,
+    OPEN,
+    LetterStatus,
+    NewWrittenLetter,
+    Outcome,
+    WrittenLetter,
+)
+
+W, C, K, J, D = written_letters.c, companies.c, contacts.c, message_jobs.c, dispatches.c
+_MADE = tuple(field.name for field in fields(NewWrittenLetter) if field.name != "status")
+_OF_COMPANY = (C.domain, C.name, C.status.label("company_status"), C.opt_out, K.trouble)
+_OF_JOB = (J.state, J.reason, J.settled_at)
+_SELECT = (
+    sa.select(written_letters, *_OF_COMPANY, *_OF_JOB)
+    .join_from(written_letters, companies, C.id == W.company_id)
+    .join(contacts, K.id == W.contact_id)
+    .outerjoin(message_jobs, J.id == W.job_id)
+)
+# In the words of the index.
+_HALF_PLANNED = sa.text("written_letters.status = 'planned' AND written_letters.job_id IS NULL")
+SAME_ADDRESS = "another letter of this direction goes to the same address"
+
+
+class SqlWrittenLetters:
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def unwritten(
+        self, tenant_id: TenantId, direction_id: str, *, of_any_search: bool, limit: int
+    ) -> Sequence[str]:
+        queries = serp_queries.c
+        found = (
+            sa.select(company_queries.c.company_id)
+            .join(serp_queries, queries.id == company_queries.c.query_id)
+            .where(company_queries.c.company_id == C.id)
+        )
+        own = queries.direction_id == direction_id
+        found = found.where(sa.or_(own, queries.direction_id.is_(None)) if of_any_search else own)
+        primary = sa.select(K.id).where(K.company_id == C.id, K.kind == "email", K.is_primary)
+        same = companies.alias()
+        one = sa.select(same.c.id).where(sa.or_(same.c.id == C.id, same.c.primary_id == C.id))
+        one = one.correlate(companies)
+        written = sa.select(W.id).where(W.tenant_id == tenant_id, W.direction_id == direction_id)
+        written = written.where(W.company_id.in_(one))
+        query = (
+            sa.select(C.id)
+            .where(C.tenant_id == tenant_id, C.status == "enriched", ~C.opt_out)
+            .where(found.exists(), primary.exists(), ~written.exists())
+            .order_by(C.id)
+            .limit(limit)
+        )
+        with self._db.reading() as tx:
+            return list(tx.execute(query).scalars())
+
+    def add(self, tenant_id: TenantId, letter: NewWrittenLetter, now: datetime) -> str | None:
+        row = {**asdict(letter), "id": new_id(now), "tenant_id": tenant_id}
+        row |= {"created_at": now, "updated_at": now}
+        if letter.reviewer is not None:
+            row["reviewed_at"] = now
+        put = insert_for(self._db)(written_letters).values(row)
+        put = put.on_conflict_do_nothing(index_elements=["tenant_id", "direction_id", "company_id"])
+        with self._db.writing() as tx:
+            return tx.execute(put.returning(W.id)).scalar_one_or_none()
+
+    def spent_since(self, moment: datetime) -> float:
+        query = sa.select(sa.func.coalesce(sa.func.sum(W.price), 0.0)).where(W.created_at > moment)
+        with self._db.reading() as tx:
+            return float(tx.execute(query).scalar_one())
+
+    # -- looking ---------------------------------------------------------------------------------
+
+    def get(self, tenant_id: TenantId, letter_id: str) -> WrittenLetter | None:
+        query = _SELECT.where(W.tenant_id == tenant_id, W.id == letter_id)
+        with self._db.reading() as tx:
+            row = tx.execute(query).one_or_none()
+            return _as_letter(row) if row else None
+
+    def all(
+        self,
+        tenant_id: TenantId,
+        *,
+        status: LetterStatus | None = None,
+        direction_id: str | None = None,
+        after: str = "",
+        limit: int = 1000,
+    ) -> Sequence[WrittenLetter]:
+        query = _SELECT.where(W.tenant_id == tenant_id).order_by(W.id).limit(limit)
+        if status is not None:
+            query = query.where(W.status == status)
+        if direction_id is not None:
+            query = query.where(W.direction_id == direction_id)
+        if after:
+            query = query.where(W.id > after)
+        with self._db.reading() as tx:
+            return [_as_letter(row) for row in tx.execute(query)]
+
+    def count(self, tenant_id: TenantId) -> Mapping[str, int]:
+        state = sa.case((W.status == "planned", sa.func.coalesce(J.state, "planned")), else_=W.status)
+        query = (
+            sa.select(state, sa.func.count())
+            .select_from(written_letters.outerjoin(message_jobs, J.id == W.job_id))
+            .where(W.tenant_id == tenant_id)
+            .group_by(state)
+        )
+        with self._db.reading() as tx:
+            return {row[0]: row[1] for row in tx.execute(query)}
+
+    def with_prefix(self, tenant_id: TenantId, prefix: str, limit: int) -> Sequence[str]:
+        first, last = prefix_range(prefix)
+        query = sa.select(W.id).where(W.tenant_id == tenant_id, W.id.between(first, last))
+        with self._db.reading() as tx:
+            return list(tx.execute(query.order_by(W.id).limit(limit)).scalars())
+
+    # -- reviewing -------------------------------------------------------------------------------
+
+    def review(
+        self,
+        tenant_id: TenantId,
+        letter_id: str,
+        verdict: LetterStatus,
+        actor: str,
+        note: str | None = None,
+    ) -> bool:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            change = {"status": verdict, "reviewer": actor, "reviewed_at": now, "note": note}
+            if not _change(tx, tenant_id, letter_id, OPEN, now, change):
+                return False
+            insert_audit(tx, now, actor, "review_letter", letter_id, {"verdict": verdict, "note": note})
+            return True
+
+    def edit(
+        self,
+        tenant_id: TenantId,
+        letter_id: str,
+        subject: str,
+        text: str,
+        checks: Sequence[Mapping[str, Any]],
+        actor: str,
+    ) -> bool:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            change = {"subject": subject, "text": text, "checks": checks, "written_by": BY_PERSON}
+            again = {"status": LetterStatus.WAITING, "reviewer": None, "reviewed_at": None}
+            if not _change(tx, tenant_id, letter_id, OPEN, now, {**change, **again}):
+                return False
+            insert_audit(tx, now, actor, "edit_letter", letter_id, {})
+            return True
+
+    def skip(self, tenant_id: TenantId, letter_id: str, reason: str) -> bool:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            skipped = {"status": LetterStatus.SKIPPED, "note": reason}
+            return _change(tx, tenant_id, letter_id, OPEN, now, skipped)
+
+    # -- planning --------------------------------------------------------------------------------
+
+    def slots_taken(self, since: datetime, now: datetime) -> Sequence[datetime]:
+        waits = sa.case((J.due_at > now, J.due_at), else_=now)
+        at = sa.case((J.state == "scheduled", waits), else_=sa.func.coalesce(J.settled_at, J.claimed_at))
+        query = (
+            sa.select(sa.func.coalesce(at, W.slot_at, type_=W.slot_at.type))
+            .select_from(written_letters.outerjoin(message_jobs, J.id == W.job_id))
+            .where(W.slot_at > since, W.status == "planned")
+            .where(sa.or_(J.state.is_(None), J.state != "skipped"))
+        )
+        with self._db.reading() as tx:
+            return sorted(tx.execute(query).scalars())
+
+    def open_dispatch(self, tenant_id: TenantId, direction_id: str) -> DispatchId | None:
+        query = (
+            sa.select(W.dispatch_id)
+            .join(dispatches, D.id == W.dispatch_id)
+            .where(W.tenant_id == tenant_id, W.direction_id == direction_id, ~D.cancelled)
+            .order_by(W.id.desc())
+            .limit(1)
+        )
+        with self._db.reading() as tx:
+            return tx.execute(query).scalar_one_or_none()
+
+    def begin_plan(
+        self,
+        tenant_id: TenantId,
+        letter_id: str,
+        dispatch_id: DispatchId,
+        engine_letter: str,
+        slot_at: datetime,
+    ) -> bool:
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            planned = {"dispatch_id": dispatch_id, "letter_id": engine_letter, "slot_at": slot_at}
+            planned |= {"status": LetterStatus.PLANNED}
+            approved = (LetterStatus.APPROVED,)
+            if _address_is_taken(tx, tenant_id, letter_id):
+                skipped = {"status": LetterStatus.SKIPPED, "note": SAME_ADDRESS}
+                _change(tx, tenant_id, letter_id, approved, now, skipped)
+                return False
+            return _change(tx, tenant_id, letter_id, approved, now, planned)
+
+    def half_planned(self, limit: int) -> Sequence[WrittenLetter]:
+        query = _SELECT.where(
+            sa.text("written_letters.status = 'planned' AND written_letters.job_id IS NULL")
+        )
+        with self._db.reading() as tx:
+            return [_as_letter(row) for row in tx.execute(query.order_by(W.id).limit(limit))]
+
+    def link_jobs(self, dispatch_id: DispatchId) -> int:
+        job = sa.select(J.id).where(J.dispatch_id == dispatch_id, J.recipient_key == W.recipient_key)
+        change = written_letters.update().where(W.dispatch_id == dispatch_id, W.job_id.is_(None))
+        with self._db.writing() as tx:
+            now = self._db.now(tx)
+            linked = change.where(job.exists()).values(job_id=job.scalar_subquery(), updated_at=now)
+            return tx.execute(linked).rowcount
+
+
+def _change(
+    tx: Connection,
+    tenant_id: TenantId,
+    letter_id: str,
+    only_if: Sequence[LetterStatus],
+    now: datetime,
+    values: Mapping[str, Any],
+) -> bool:
+    own = (W.tenant_id == tenant_id) & (W.id == letter_id) & W.status.in_(only_if)
+    change = written_letters.update().where(own).values(**values, updated_at=now)
+    return tx.execute(change).rowcount == 1
+
+
+def _address_is_taken(tx: Connection, tenant_id: TenantId, letter_id: str) -> bool:
+    mine = written_letters.alias()
+    same = (W.direction_id == mine.c.direction_id) & (W.recipient_key == mine.c.recipient_key)
+    query = (
+        sa.select(W.id)
+        .join(mine, same)
+        .where(mine.c.id == letter_id, W.id != letter_id, W.tenant_id == tenant_id, W.status == "planned")
+    )
+    return tx.execute(query).first() is not None
+
+
+def _as_letter(row: Row[Any]) -> WrittenLetter:
+    made = {name: getattr(row, name) for name in _MADE}
+    return WrittenLetter(
+        id=row.id,
+        tenant_id=row.tenant_id,
+        made=NewWrittenLetter(**made, status=LetterStatus(row.status)),
+        domain=row.domain,
+        company_name=row.name,
+        unfit=_unfit(row),
+        reviewed_at=row.reviewed_at,
+        letter_id=row.letter_id,
+        dispatch_id=row.dispatch_id,
+        job_id=row.job_id,
+        slot_at=row.slot_at,
+        outcome=Outcome(row.state, row.reason, row.settled_at) if row.state else None,
+        created_at=row.created_at,
+    )
+
+
+def _unfit(row: Row[Any]) -> str | None:
+    if row.company_status == "duplicate":
+        return "the company is a duplicate of another"
+    if row.opt_out:
+        return "the company does not want letters"
+    return f"the contact is {row.trouble.replace('_', ' ')}" if row.trouble else None
