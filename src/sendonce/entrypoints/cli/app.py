@@ -24,7 +24,14 @@ from sendonce.entrypoints.cli.engine import (
 from sendonce.entrypoints.cli.mailouts import letters, mailouts, notion, reports
 from sendonce.entrypoints.cli.output import say_error
 from sendonce.entrypoints.cli.people import clients, people, subscribers, suppressions
-from sendonce.entrypoints.cli.prospecting import companies, contacts, duplicates, prospect, written_letters
+from sendonce.entrypoints.cli.prospecting import (
+    companies,
+    contacts,
+    duplicates,
+    letter_writing,
+    prospect,
+    written_letters,
+)
 from sendonce.errors import SendonceError
 
 _NO_EDGE = 1000
@@ -87,6 +94,8 @@ for of_mailout in (letters.create, letters.update, letters.preview, letters.dele
     mailouts.group.command()(of_mailout)
 for of_companies in (duplicates.dedupe, duplicates.review, duplicates.undo, duplicates.audit):
     companies.group.command()(of_companies)
+for of_letters in (letter_writing.write, letter_writing.plan):
+    written_letters.group.command()(of_letters)
 app.command()(service.settings)
 app.command()(service.version)
 
