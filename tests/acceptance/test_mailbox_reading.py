@@ -42,13 +42,13 @@ class Home:
     def json(self, *arguments: str) -> Any:
         return json.loads(self.run(*arguments, "--json"))
 
-    def send(self, *people: str) -> str:
+    def send(self, *people: str, code: int = 0) -> str:
         (self.folder / "people.csv").write_text("email\n" + "\n".join(people) + "\n")
         (self.folder / "letter.md").write_text(LETTER)
         self.run("subscribers", "import", "people.csv")
         mailout: str = self.json("mailout", "create", "letter.md")["id"]
         done = run_program(["mailout", "send", mailout, "--yes"], self._without_imap(), self.folder)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == code, done.stderr
         return mailout
 
     def _without_imap(self) -> dict[str, str]:
@@ -86,3 +86,17 @@ def test_people_are_told_what_to_set(tmp_path: Path, sqlite_url: str, mailbox: M
     assert "IMAP_PASSWORD" in home.run("mailbox", "read", code=1)
     home.environment["IMAP_HOST"] = ""
     assert "IMAP_HOST is not set" in home.run("mailbox", "read", code=2)
+
+
+def test_a_lost_reply_is_settled_by_sent_letters(tmp_path: Path, sqlite_url: str, mailbox: Mailbox) -> None:
+    """The provider took the letter and never said so. Its copy is evidence: it is not sent again."""
+    home = Home(tmp_path, sqlite_url, mailbox)
+    mailbox.smtp.lose_replies = 1
+    mailout = home.send("one@example.org", code=1)
+    (doubt,) = home.json("jobs", "in-doubt")
+    assert doubt["search"] == f"rfc822msgid:{doubt['id']}@example.com"
+    assert doubt["search"] in home.run("jobs", "in-doubt")
+    home.environment["IN_DOUBT_QUIET_SECONDS"] = "0"
+    home.run("tick", "--seconds", "3")
+    assert home.json("mailout", "status", mailout)["counts"]["sent"] == 1
+    assert len(mailbox.folders["Sent"].messages) == 1

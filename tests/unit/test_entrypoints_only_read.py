@@ -26,7 +26,15 @@ READING: Mapping[str, frozenset[str]] = {
     "canaries": frozenset({"last"}),
     "jobs": frozenset(
         {
-            *("books", "count_by_state", "count_unsubscribed", "get", "handed_over_since", "list"),
+            *(
+                "accepted_near",
+                "books",
+                "count_by_state",
+                "count_unsubscribed",
+                "get",
+                "handed_over_since",
+                "list",
+            ),
             *("next_due", "oldest_due", "outcomes", "troubles", "with_prefix"),
         }
     ),

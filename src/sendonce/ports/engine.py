@@ -36,6 +36,7 @@ from sendonce.domain.engine.parcels import Parcel, Quota
 from sendonce.domain.engine.reports import RecipientOutcome
 from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity, WaitingSender
 from sendonce.domain.engine.senders import HoldOrder, SenderHold
+from sendonce.domain.engine.sent_folder import AcceptedNear
 from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.domain.engine.workers import LedgerIdentity, Pulse, WorkerRecord, WorkerStatus
 
@@ -212,6 +213,11 @@ class Jobs(Queue, Protocol):
         """Jobs in the order of their ids, for people; page with ``after``."""
 
     def get(self, job_id: str) -> Job | None: ...
+
+    def accepted_near(self, doubt: Doubt, sender_id: str, limit: int) -> AcceptedNear:
+        """The jobs of a sender that were accepted on the doubt's route nearest to it, at most ``limit`` on
+        each side: claimed up to five minutes before it (or in the same moment), and up to five after it.
+        Those that have a Send event already are left out."""
 
     def with_prefix(self, prefix: str, limit: int) -> Sequence[str]:
         """The ids that begin so (see ``domain.ids.is_prefix``), at most ``limit``."""

@@ -144,5 +144,5 @@ class EngineSettings:
     imap_server_files_sent: bool = setting("IMAP", kinds.flag, False,
         "Whether the server itself puts a copy of every letter that it takes over SMTP into its folder of "
         "sent letters, as Gmail does: then a letter in doubt is looked for there. Say true only if it does: "
-        "a letter that is not there may be sent again. Not used yet.")
+        "a letter that is not there may be sent again.")
     # fmt: on

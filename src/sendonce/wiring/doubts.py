@@ -6,12 +6,14 @@ import uuid
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.errors import BadSetting
 from sendonce.settings import Settings
-from sendonce.wiring.senders import SenderSettings, own_settings, settings_of
+from sendonce.wiring.senders import SenderSettings, own_settings, sender_settings, settings_of
 from sendonce.wiring.transports import make_transport
 
 if TYPE_CHECKING:
+    from sendonce.domain.engine.jobs import Job
     from sendonce.flows.engine.resolve_doubts import DoubtResolver, Witness
     from sendonce.ports.mortality import Expiry
     from sendonce.ports.store import Store
@@ -65,6 +67,17 @@ def _resolver(sender: SenderSettings, store: Store) -> DoubtResolver:
         canary_sender=settings.sender if settings.doubt_canary else None,
     )
     return DoubtResolver(store, witness, policy, sender.route, lambda: str(uuid.uuid4()))
+
+
+def search_for(settings: Settings, store: Store, job: Job) -> str | None:
+    """What a person types into the search of the sending mailbox to see whether a letter is there.
+
+    None where the provider gives letters Message-IDs of its own, as SES does."""
+    dispatch = store.dispatches.get(job.dispatch_id)
+    sender = sender_settings(settings, store, dispatch.sender_id if dispatch else OWN_SENDER)
+    if sender.transport != "smtp":
+        return None
+    return f"rfc822msgid:{job.id}@{sender.sender.rpartition('@')[2].lower()}"
 
 
 def doubt_quiet(settings: Settings) -> timedelta:

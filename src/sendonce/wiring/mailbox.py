@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, cast
+from datetime import timedelta
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import BadInput, BadSetting
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from sendonce.adapters.imap.account import ImapAccount
     from sendonce.flows.engine.duties import Chore
     from sendonce.flows.engine.read_mailbox import MailboxReader, Reading
+    from sendonce.flows.engine.search_sent import SentSearcher
     from sendonce.ports.store import Store
 
 TOLD_DOORS = ("prospecting", "campaign")
@@ -72,16 +75,35 @@ def _readers(settings: Settings, store: Store) -> dict[str, MailboxReader]:
         secrets=known_unsubscribe_secrets(settings, store),
         doors=TOLD_DOORS,
     )
-    accounts = {account.name: (account, tenant) for account, tenant in _accounts(settings, store)}
     return {
-        name: MailboxReader(account, store, OptOutsByMail(store, tenant), rules)
-        for name, (account, tenant) in accounts.items()
+        each.account.name: MailboxReader(each.account, store, OptOutsByMail(store, each.tenant_id), rules)
+        for each in _accounts(settings, store)
     }
 
 
-def _accounts(settings: Settings, store: Store) -> list[tuple[ImapAccount, TenantId]]:
+def make_sent_searchers(settings: Settings, store: Store) -> list[SentSearcher]:
+    """None, unless its owner says that the server files what it takes over SMTP."""
+    if not settings.imap_host or not settings.imap_server_files_sent:
+        return []
+    from sendonce.flows.engine.search_sent import SearchRules, SentSearcher
+
+    quiet = timedelta(seconds=settings.in_doubt_quiet_seconds)
+    every = timedelta(seconds=settings.imap_read_seconds)
+    return [
+        SentSearcher(each.account, store, SearchRules(each.sender_id, quiet, every))
+        for each in _accounts(settings, store)
+    ]
+
+
+class _Account(NamedTuple):
+    account: ImapAccount
+    sender_id: str
+    tenant_id: TenantId
+
+
+def _accounts(settings: Settings, store: Store) -> list[_Account]:
     """Of senders that have an account at our own SMTP host, the mailbox is at our own IMAP host."""
-    found = [(own_account(settings), DEFAULT_TENANT)]
+    found = [_Account(own_account(settings), OWN_SENDER, DEFAULT_TENANT)]
     for identity in store.senders.all():
         made = identity.made
         if made.transport != "smtp" or made.place != settings.smtp_host or not made.username:
@@ -90,7 +112,7 @@ def _accounts(settings: Settings, store: Store) -> list[tuple[ImapAccount, Tenan
             sender = settings_of(settings, made).settings
         except BadSetting:
             continue  # without its secret nothing can be read; its outlet tells why it is held
-        found.append((own_account(_with_mailbox_of(sender)), identity.tenant_id))
+        found.append(_Account(own_account(_with_mailbox_of(sender)), identity.id, identity.tenant_id))
     return found
 
 

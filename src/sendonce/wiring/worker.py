@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sendonce.ports.store import Store
 from sendonce.wiring.doubts import doubt_quiet, make_expiries, make_resolvers, witness_of
 from sendonce.wiring.house import worker_name
-from sendonce.wiring.mailbox import make_mailbox_chores
+from sendonce.wiring.mailbox import make_mailbox_chores, make_sent_searchers
 from sendonce.wiring.messages import message_settings
 from sendonce.wiring.mortality import mortality_of, require_death_proof
 from sendonce.wiring.notion import make_notion_chores
@@ -59,6 +59,7 @@ def make_worker(
     own_name = name or worker_name(settings)
     mortality = mortality_of(settings, store)
     clock = TimeKeeper(store.ledger, witness, doubt_quiet(settings), clocks)
+    sent_searchers = make_sent_searchers(settings, store)
     maker = OutletMaker(settings, store, mortality, clock, meter, own_name)
 
     def engage_steward(planner: str, pause: Callable[[], bool]) -> Steward:
@@ -79,7 +80,7 @@ def make_worker(
         outlets=Outlets(store, maker.of, keys_of(settings)),
         clock=clock,
         expiries=lambda: make_expiries(settings, store),
-        resolvers=lambda: make_resolvers(settings, store),
+        resolvers=lambda: [*make_resolvers(settings, store), *sent_searchers],
         engage_steward=engage_steward,
         chores=make_chores(settings, store),
         puller=make_event_puller(settings, store, meter),

@@ -46,7 +46,7 @@ class WeakStore(MemoryStore):
         self.dispatches = WeakDispatches(self.state, items, lagging)
         self.events = WeakEvents(self.state, items, soft_bounce_limit)
         self.senders = MemorySenders(lagging)
-        self.jobs = WeakJobs(late, self.state)
+        self.jobs = WeakJobs(late, self.state, workers)
 
     def with_patience(self) -> WeakStore:
         """The same, asked by somebody who lets a moment pass between two verbs."""
@@ -76,9 +76,14 @@ class Lagging:
 class WeakJobs(MemoryJobs):
     """What people look at, a moment later; a job that is asked for by its id is as it was last written."""
 
-    def __init__(self, late: State, state: State) -> None:
+    def __init__(self, late: State, state: State, workers: dict[str, WorkerItem]) -> None:
         super().__init__(late)
         self._rows = state
+        self._workers = workers
+
+    def _route_of(self, row: JobRow) -> str | None:
+        worker = self._workers.get(row.worker_id or "")
+        return worker.record.route if worker else None
 
     def get(self, job_id: str) -> Job | None:
         row = self._rows.jobs.get(job_id)

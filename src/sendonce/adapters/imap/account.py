@@ -57,6 +57,17 @@ class ImapAccount:
             with suppress(imaplib.IMAP4.error, OSError):
                 connection.logout()
 
+    @contextmanager
+    def opened_sent(self) -> Iterator[ImapFolder]:
+        """The folder of sent letters. Raises Unavailable, also where there is none."""
+        with self.opened() as account:
+            name = account.sent_folder()
+            if name is None:
+                raise Unavailable(
+                    f"{self._where} has no folder of sent letters, and IMAP_SERVER_FILES_SENT says so."
+                )
+            yield account.folder(name)
+
     @property
     def _where(self) -> str:
         return f"The IMAP server {self._settings.host}:{self._settings.port}"

@@ -24,7 +24,6 @@ from sendonce.flows.engine.keep_time import TimeKeeper
 from sendonce.flows.engine.miss_workers import RollCall
 from sendonce.flows.engine.outlet import Outlet
 from sendonce.flows.engine.outlets import LOOK_EVERY, Outlets
-from sendonce.flows.engine.resolve_doubts import DoubtResolver
 from sendonce.flows.engine.shortages import shortages
 from sendonce.ports.engine import SendingStore
 from sendonce.ports.mortality import Expiry, Mortality
@@ -65,6 +64,12 @@ class WorkOptions:
     """Whether others send from the provider's account too."""
 
 
+class Resolver(Protocol):
+    """Settles doubt by evidence."""
+
+    async def run(self) -> int: ...
+
+
 class Worker:
     """One worker process. ``run`` returns when ``until`` says so or ``stop`` is called.
 
@@ -83,7 +88,7 @@ class Worker:
         outlets: Outlets,
         clock: TimeKeeper,
         expiries: Callable[[], Sequence[Expiry]],
-        resolvers: Callable[[], Sequence[DoubtResolver]],
+        resolvers: Callable[[], Sequence[Resolver]],
         engage_steward: Callable[[str, Callable[[], bool]], Steward],
         chores: Sequence[Chore] = (),
         puller: Puller | None = None,

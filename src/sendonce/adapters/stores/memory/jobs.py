@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from sendonce.adapters.stores.memory.state import JobRow, State
+from sendonce.domain.engine.doubts import NEAR, Doubt
 from sendonce.domain.engine.ids import prefix_range
 from sendonce.domain.engine.jobs import Books, Job, JobState
 from sendonce.domain.engine.reports import TROUBLES, RecipientOutcome
+from sendonce.domain.engine.sent_folder import AcceptedNear
 from sendonce.domain.people.suppressions import BY_LETTER, SuppressionReason
 
 
@@ -121,6 +123,31 @@ class MemoryJobs:
             return found
         last = max(told, key=lambda event: event.occurred_at)
         return found._replace(code=last.code, reason=last.reason)
+
+    def accepted_near(self, doubt: Doubt, sender_id: str, limit: int) -> AcceptedNear:
+        assert doubt.claimed_at is not None
+        moment = doubt.claimed_at
+        with self._state.transaction():
+            near = [
+                (row.claimed_at, row.id)
+                for row in self._state.jobs.values()
+                if self._is_unheard(row, doubt.route, sender_id)
+                and row.claimed_at is not None
+                and abs(row.claimed_at - moment) <= NEAR
+            ]
+        before = sorted((each for each in near if each[0] <= moment), reverse=True)
+        after = sorted(each for each in near if each[0] > moment)
+        return AcceptedNear([job for _, job in before[:limit]], [job for _, job in after[:limit]])
+
+    def _is_unheard(self, row: JobRow, route: str | None, sender_id: str) -> bool:
+        if row.state != JobState.SENT or row.accepted_attempt is None or row.send_event_at is not None:
+            return False
+        own = self._state.dispatches[row.dispatch_id].dispatch.sender_id == sender_id
+        return own and self._route_of(row) == route
+
+    def _route_of(self, row: JobRow) -> str | None:
+        worker = self._state.workers.get(row.worker_id or "")
+        return worker[0].route if worker else None
 
     def with_prefix(self, prefix: str, limit: int) -> Sequence[str]:
         first, last = prefix_range(prefix)

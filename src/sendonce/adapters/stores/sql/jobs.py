@@ -13,10 +13,13 @@ from sendonce.adapters.stores.schema import canaries, delivery_events, dispatche
 from sendonce.adapters.stores.sql.books import STATES, WHOLE_LEDGER, read_books
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.dispatches import ASLEEP, AWAKE, CLAIMABLE
+from sendonce.adapters.stores.sql.neighbours import accepted_near
 from sendonce.adapters.stores.sql.rows import as_job, in_state
+from sendonce.domain.engine.doubts import Doubt
 from sendonce.domain.engine.ids import prefix_range
 from sendonce.domain.engine.jobs import Books, Job, JobState
 from sendonce.domain.engine.reports import ERROR_STATES, TROUBLES, RecipientOutcome
+from sendonce.domain.engine.sent_folder import AcceptedNear
 from sendonce.domain.people.suppressions import BY_LETTER
 
 JOBS = message_jobs.c
@@ -172,6 +175,10 @@ class SqlJobs:
         with self._db.reading() as tx:
             query = sa.select(JOBS.id).where(JOBS.id.between(first, last)).order_by(JOBS.id).limit(limit)
             return list(tx.execute(query).scalars())
+
+    def accepted_near(self, doubt: Doubt, sender_id: str, limit: int) -> AcceptedNear:
+        with self._db.reading() as tx:
+            return accepted_near(tx, doubt, sender_id, limit)
 
     def get(self, job_id: str) -> Job | None:
         with self._db.reading() as tx:

@@ -16,12 +16,14 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import canaries, delivery_events, message_jobs, workers
+from sendonce.adapters.stores.schema import canaries, delivery_events, dispatches, message_jobs, workers
 from sendonce.adapters.stores.sql.rows import in_state
 from sendonce.domain.engine.doubts import NEAR, Doubt, Surroundings
 from sendonce.domain.engine.jobs import JobState
+from sendonce.domain.engine.sent_folder import AcceptedNear
 
 C = canaries.c
+D = dispatches.c
 E = delivery_events.c
 J = message_jobs.c
 W = workers.c
@@ -47,6 +49,22 @@ def look_around(tx: Connection, doubt: Doubt) -> Surroundings:
             break
     silent = _unheard(tx, doubt.route, doubt.claimed_at) + len(near) - len(heard)
     return Surroundings(silent, before, after, _heard_since(tx, doubt.route, doubt.death_proof_at))
+
+
+def accepted_near(tx: Connection, doubt: Doubt, sender_id: str, limit: int) -> AcceptedNear:
+    assert doubt.claimed_at is not None
+    accepted = (
+        sa.select(J.id)
+        .join(workers, W.id == J.worker_id)
+        .join(dispatches, D.id == J.dispatch_id)
+        .where(in_state(JobState.SENT), J.send_event_at.is_(None), J.accepted_attempt.is_not(None))
+        .where(W.route == doubt.route, D.sender_id == sender_id)
+        .limit(limit)
+    )
+    first, moment, last = doubt.claimed_at - NEAR, doubt.claimed_at, doubt.claimed_at + NEAR
+    before = accepted.where(J.claimed_at.between(first, moment)).order_by(J.claimed_at.desc())
+    after = accepted.where(J.claimed_at > moment, J.claimed_at <= last).order_by(J.claimed_at)
+    return AcceptedNear(list(tx.execute(before).scalars()), list(tx.execute(after).scalars()))
 
 
 def _near_canaries(tx: Connection, route: str, moment: datetime) -> list[Row[Any]]:

@@ -17,7 +17,7 @@ from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_s
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
 from sendonce.errors import BadInput, RefusedByRule
 from sendonce.flows.engine.resolve_doubts import weigh_doubts
-from sendonce.wiring.doubts import doubt_quiet
+from sendonce.wiring.doubts import doubt_quiet, search_for
 
 if TYPE_CHECKING:
     from sendonce.flows.engine.retry_jobs import RetryReport
@@ -34,6 +34,10 @@ PARKED_ADVICE = (
     "Parked letters wait for your word. Find out whether they were taken (the provider's console or log, the "
     "recipient), then run 'sendonce jobs resolve sent ID…', or 'sendonce jobs resolve not-sent ID…' to send "
     "them again. A letter that stays parked is never sent twice."
+)
+
+SEARCH_ADVICE = (
+    "Whether a letter was taken, the folder of sent letters may show (Gmail: all mail). Type into its search:"
 )
 
 
@@ -62,14 +66,25 @@ def in_doubt(mailout: MailoutOption = None, limit: LimitOption = 1000, json: Jso
         weighed = _weighed(store, doubt_quiet(settings), mailout_id, limit)
         jobs = store.jobs.list(states=[JobState.IN_DOUBT], dispatch_id=mailout_id, limit=limit)
         shown = [(job, weighed[job.id]) for job in jobs if job.id in weighed]
+        searches = {job.id: search_for(settings, store, job) for job, _ in shown}
     if json:
-        print_json([{**as_dict(job), "parked": found.parked, "why": found.why} for job, found in shown])
+        print_json(
+            [
+                {**as_dict(job), "parked": found.parked, "why": found.why, "search": searches[job.id]}
+                for job, found in shown
+            ]
+        )
         return
     rows = [(job.id, job.recipient, job.attempt, found.standing, found.why) for job, found in shown]
     title = count_of(len(rows), "job in doubt", "jobs in doubt")
     print_table(title, ["id", "recipient", "attempt", "standing", "why"], rows)
     if any(found.parked for _, found in shown):
         say(PARKED_ADVICE)
+    typed = [search for search in searches.values() if search is not None]
+    if typed:
+        say(SEARCH_ADVICE)
+        for search in typed:
+            say(f"  {search}")
 
 
 def _weighed(store: Store, quiet: timedelta, mailout_id: str | None, limit: int) -> dict[str, Weighed]:
