@@ -21,6 +21,7 @@ from enum import StrEnum
 
 from sendonce.domain.engine.checks import count_of
 from sendonce.domain.engine.event_route import Coverage, Listening
+from sendonce.domain.engine.tenants import DispatchId
 
 NEAR = timedelta(minutes=5)
 """How far away in time a neighbour may have been claimed."""
@@ -34,7 +35,7 @@ class Doubt:
 
     job_id: str
     attempt: int
-    dispatch_id: str
+    dispatch_id: DispatchId
     transport: str | None
     route: str | None
     claimed_at: datetime | None
