@@ -33,10 +33,12 @@ class Fault:
     pair: bool = False
     """Whether its database is a server of its own, with a standby."""
     settings: Mapping[str, str] = field(default_factory=dict)
+    sandbox: tuple[str, ...] = ()
+    """Flags of the sandbox."""
 
 
 FAULTS = (
-    Fault("SIGKILL at random", scenes.random_kill, 0.33, people=14),
+    Fault("SIGKILL at random", scenes.random_kill, 0.31, people=14),
     Fault(
         "SIGKILL at each failpoint",
         scenes.kill_at_every_failpoint,
@@ -45,6 +47,16 @@ FAULTS = (
         failpoints=tuple(name for name in NAMES if name not in scenes.BURIAL_POINTS),
     ),
     Fault("SIGKILL again in recovery", scenes.kill_in_recovery, 0.1, failpoints=scenes.BURIAL_POINTS),
+    # Without a journal nothing is known to have never left: two claim groups are the bound here too.
+    Fault(
+        "SIGKILL where there is no disk",
+        scenes.kill_without_a_disk,
+        0.02,
+        people=20,
+        bound=2 * 50,
+        settings={"DEATH_PROOF": "signature", "SES_SIGNATURE_WINDOW_SECONDS": "3"},
+        sandbox=("--signature-window=2",),
+    ),
     Fault("two workers racing", scenes.race(2), 0.08, people=16),
     Fault("three workers racing", scenes.race(3), 0.08, people=18),
     Fault("events twice, shuffled, late", scenes.untidy_events, 0.06),

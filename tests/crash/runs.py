@@ -186,7 +186,7 @@ def _prepared_world(
             if fault.small_disk:
                 stack.enter_context(small_disk(directory / "disk"))
             url = pair.url if pair else stack.enter_context(house.databases.fresh(directory))
-            flags = [f"--seed={dice.randrange(2**31)}", f"--faults={json.dumps(EVERYDAY)}"]
+            flags = [f"--seed={dice.randrange(2**31)}", f"--faults={json.dumps(EVERYDAY)}", *fault.sandbox]
             world = stack.enter_context(opened(World(directory, url, flags, **fault.settings)))
             world.prepare(fault.people * max(wanted, 5) if fault.share else PEOPLE_WITHOUT_KILLS)
             world.serve()

@@ -213,6 +213,17 @@ _DOUBTS_BY_DEATH = (
 )
 
 
+def kill_without_a_disk(stage: Stage) -> None:
+    """Nobody can see that a worker is dead. All that it held rests until its signatures expire."""
+    stage.world.sandbox.faults(**ALL_SORTS)
+    while not stage.done:
+        worker = stage.world.worker()
+        if stage.sending(worker):
+            stage.linger(0.2)
+        stage.kill(worker)
+        stage.most_in_doubt = max(stage.most_in_doubt, stage.world.eye.sending_of(worker.pid))
+
+
 def race(count: int) -> Scene:
     """One of several dies, again and again, and another takes its place."""
 
