@@ -27,7 +27,13 @@ from typing import Any, Protocol, runtime_checkable
 from sendonce.domain.engine.dispatches import Dispatch, DispatchResult, NewDispatch, NewJob
 from sendonce.domain.engine.doubts import Doubt, Surroundings
 from sendonce.domain.engine.event_route import Listening
-from sendonce.domain.engine.events import DeliveryEvent, EventKind, EventVerdict, UnreadableEvent
+from sendonce.domain.engine.events import (
+    DeliveryEvent,
+    EventKind,
+    EventVerdict,
+    RawEvent,
+    UnreadableEvent,
+)
 from sendonce.domain.engine.jobs import BEFORE_ALL, Books, ClaimRequest, Job, JobState, Settlement, Turn
 from sendonce.domain.engine.letters import Letter
 from sendonce.domain.engine.mailbox.found import FoundMail, MailCursor
@@ -391,6 +397,15 @@ class Events(EventIntake, Protocol):
     def count_unreadable(self) -> int: ...
 
     def all(self, *, job_id: str | None = None, limit: int = 100) -> Sequence[DeliveryEvent]: ...
+
+    def raw_before(self, moment: datetime, limit: int) -> Sequence[RawEvent]:
+        """The oldest events whose raw text was not looked at yet, if they came before then."""
+
+    def drop_raw(self, events: Sequence[RawEvent]) -> bool:
+        """Remove the raw texts of events that ``raw_before`` has just given; all else of them stays.
+
+        False if somebody else did so meanwhile.
+        """
 
 
 class Roster(Protocol):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sendonce.settings import kinds
-from sendonce.settings.kinds import secret, setting
+from sendonce.settings.kinds import secret, setting, whole
 
 LOG_LEVEL = kinds.choice("debug", "info", "warning", "error", "critical", warn="warning")
 
@@ -49,6 +49,11 @@ class HouseSettings:
     state_dir: Path = setting("database", kinds.path, Path(),
         "Locks and journals of the workers of this machine; must be on a local disk and outlive restarts.",
         "/var/lib/sendonce", otherwise="$XDG_STATE_HOME/sendonce, or ~/.local/state/sendonce")
+    events_keep_days: int = setting("database", whole(1, 36_500), 90,
+        "How long the raw text of delivery events stays in the database. After that it goes to compressed "
+        "files in STATE_DIR/archive; what each event said stays.")
+    archive_keep_days: int = setting("database", whole(0, 36_500), 90,
+        "How long files stay in STATE_DIR/archive; 0 keeps them for ever. They hold addresses.")
     # Alerts
     telegram_bot_token: str = secret("alerts", "Telegram: write /newbot to @BotFather.")
     telegram_chat_id: str = setting("alerts", kinds.text, "",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sendonce.flows.mailouts.keep_house import Housekeeper
     from sendonce.ports.engine import Meter
     from sendonce.ports.store import Store
+from sendonce.wiring.archive import make_archive_chore
 from sendonce.wiring.doubts import doubt_quiet, make_expiries, make_resolvers, witness_of
 from sendonce.wiring.house import worker_name
 from sendonce.wiring.mailbox import make_mailbox_chores, make_sent_searchers
@@ -104,6 +105,7 @@ def make_chores(settings: Settings, store: Store) -> list[Chore]:
 
     return [
         (2.0, lambda: write_due_reports(settings, store)),
+        make_archive_chore(settings, store),
         *make_notion_chores(settings, store),
         *make_mailbox_chores(settings, store),
         *(campaign_chores(settings, store) if has_campaigns(store) else []),

@@ -102,6 +102,18 @@ class UnreadableEvent:
     received_at: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class RawEvent:
+    """An event word for word, under the id of its row: ids rise with the time of arrival."""
+
+    id: str
+    event_id: str
+    kind: EventKind
+    job_id: str | None
+    received_at: datetime
+    raw: dict[str, Any]
+
+
 MOST_UNREADABLE = 1000
 """How many unreadable events are kept, the newest."""
 

@@ -16,6 +16,7 @@ from sendonce.domain.engine.events import (
     DeliveryEvent,
     EventKind,
     EventVerdict,
+    RawEvent,
     UnreadableEvent,
 )
 from sendonce.domain.engine.evidence import changes_by_event, judge, never_issued
@@ -98,6 +99,25 @@ class MemoryEvents:
     def count_unreadable(self) -> int:
         with self._state.transaction():
             return len(self._state.unreadable)
+
+    def raw_before(self, moment: datetime, limit: int) -> Sequence[RawEvent]:
+        with self._state.transaction():
+            numbered = list(enumerate(self._state.events))[self._state.events_archived :][:limit]
+            return [
+                RawEvent(str(number), event.event_id, event.kind, job_id, received_at, event.raw)
+                for number, (event, job_id, received_at) in numbered
+                if received_at < moment
+            ]
+
+    def drop_raw(self, events: Sequence[RawEvent]) -> bool:
+        with self._state.transaction():
+            if int(events[0].id) != self._state.events_archived:
+                return False
+            for dropped in events:
+                event, job_id, received_at = self._state.events[int(dropped.id)]
+                self._state.events[int(dropped.id)] = (replace(event, raw={}), job_id, received_at)
+            self._state.events_archived += len(events)
+            return True
 
     def all(self, *, job_id: str | None = None, limit: int = 100) -> Sequence[DeliveryEvent]:
         with self._state.transaction():

@@ -129,6 +129,7 @@ class State:
     sign_ups: dict[str, SignUp] = field(default_factory=dict)
     suppressions: dict[tuple[str, str], Suppression] = field(default_factory=dict)
     events: list[tuple[DeliveryEvent, str | None, datetime]] = field(default_factory=list)
+    events_archived: int = 0
     unreadable: list[UnreadableEvent] = field(default_factory=list)
     workers: dict[str, tuple[WorkerRecord, str | None]] = field(default_factory=dict)
     claim_counts: dict[str, tuple[int, str]] = field(default_factory=dict)

@@ -23,6 +23,7 @@ from sendonce.adapters.stores.schema.engine import (
     delivery_events,
     dispatch_books,
     dispatches,
+    duty_cursors,
     event_receivers,
     event_topics,
     ledger,
@@ -68,7 +69,7 @@ from sendonce.adapters.stores.schema.prospecting import (
 )
 
 # The newest migration. Compared with the database at every start, without importing Alembic.
-HEAD = "0006"
+HEAD = "0007"
 
 __all__ = [
     "HEAD",
@@ -95,6 +96,7 @@ __all__ = [
     "directions",
     "dispatch_books",
     "dispatches",
+    "duty_cursors",
     "event_receivers",
     "event_topics",
     "excluded_recipients",

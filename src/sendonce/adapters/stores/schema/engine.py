@@ -352,6 +352,11 @@ delivery_events = Table(
     Index("delivery_events_job", "job_id"),
 )
 
+# How far a duty has come that goes through rows in the order of their ids.
+duty_cursors = Table(
+    "duty_cursors", metadata, Column("duty", Text, primary_key=True), Column("last_id", Identifier)
+)
+
 canaries = Table(
     "canaries",
     metadata,

@@ -7,12 +7,19 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import canaries, delivery_events, ledger, unreadable_events
+from sendonce.adapters.stores.schema import (
+    canaries,
+    delivery_events,
+    duty_cursors,
+    ledger,
+    unreadable_events,
+)
 from sendonce.adapters.stores.sql.books import Tally, counted
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.event_rows import EventRow, event_rows_of
@@ -27,10 +34,12 @@ from sendonce.domain.engine.events import (
     DeliveryEvent,
     EventKind,
     EventVerdict,
+    RawEvent,
     UnreadableEvent,
 )
 from sendonce.domain.engine.evidence import TrackedJob, changes_by_event, judge, never_issued
 from sendonce.domain.engine.ids import time_ordered_ids
+from sendonce.domain.engine.jobs import BEFORE_ALL
 from sendonce.domain.people.consequences import Consequence, Denial, SoftNews, consequence_of
 from sendonce.domain.people.privacy import erased_name, is_erased
 from sendonce.domain.people.suppression_keys import suppression_key
@@ -38,6 +47,7 @@ from sendonce.domain.people.suppression_keys import suppression_key
 E = delivery_events.c
 _UUID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 U = unreadable_events.c
+_ARCHIVING = "events.archived"
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,12 +212,41 @@ class SqlEvents:
         with self._db.reading() as tx:
             return tx.execute(sa.select(sa.func.count()).select_from(unreadable_events)).scalar_one()
 
+    def raw_before(self, moment: datetime, limit: int) -> Sequence[RawEvent]:
+        columns = (E.id, E.event_id, E.kind, E.job_id, E.received_at, E.raw)
+        with self._db.reading() as tx:
+            after = _archived_to(tx) or BEFORE_ALL
+            next_ones = sa.select(*columns).where(E.id > after).order_by(E.id)
+            first = tx.execute(next_ones.limit(1)).first()
+            if first is None or first.received_at >= moment:
+                return []
+            rows = tx.execute(next_ones.limit(limit)).all()
+        events = [RawEvent(row.id, row.event_id, EventKind(row.kind), *row[3:]) for row in rows]
+        return list(takewhile(lambda event: event.received_at < moment, events))
+
+    def drop_raw(self, events: Sequence[RawEvent]) -> bool:
+        first, last = events[0].id, events[-1].id
+        with self._db.writing() as tx:
+            if not self._db.is_sqlite:
+                tx.exec_driver_sql("LOCK TABLE duty_cursors IN SHARE ROW EXCLUSIVE MODE")
+            if (_archived_to(tx) or BEFORE_ALL) >= first:
+                return False
+            tx.execute(delivery_events.update().where(E.id.between(first, last)).values(raw={}))
+            cursor = insert_for(self._db)(duty_cursors).values(duty=_ARCHIVING, last_id=last)
+            tx.execute(cursor.on_conflict_do_update(index_elements=["duty"], set_={"last_id": last}))
+            return True
+
     def all(self, *, job_id: str | None = None, limit: int = 100) -> Sequence[DeliveryEvent]:
         query = sa.select(delivery_events).order_by(E.received_at.desc(), E.id.desc()).limit(limit)
         if job_id:
             query = query.where(E.job_id == job_id)
         with self._db.reading() as tx:
             return [as_event(row) for row in tx.execute(query)]
+
+
+def _archived_to(tx: Connection) -> str | None:
+    query = sa.select(duty_cursors.c.last_id).where(duty_cursors.c.duty == _ARCHIVING)
+    return tx.execute(query).scalar_one_or_none()
 
 
 def _runs(news: Iterable[_News]) -> Iterator[list[_News]]:
