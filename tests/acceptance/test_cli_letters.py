@@ -98,6 +98,19 @@ def test_other_words_from_a_file(sendonce: Run, folder: Path) -> None:
     assert "Если такие письма вам не нужны" in shown
 
 
+def test_the_pipeline_writes_and_plans_by_itself(sendonce: Run) -> None:
+    steps = ("prospect", "run", "--only", "write", "--only", "plan", "--json")
+    write, plan = told(sendonce(*steps, LETTERS_AUTO_APPROVE="true", DAILY_SEND_LIMIT="0"))
+    assert (write["step"], write["done"], write["failed"]) == ("write", 4, 0)
+    assert (plan["done"], plan["note"]) == (0, "4 wait for a slot within the daily limit of 0")
+    change = ("direction", "add", "default", "--jurisdiction", "RU", "--basis", "legitimate-interest")
+    assert "38-FZ" in told(sendonce(*change, "--json"))["blocked"]
+    assert "Nothing is sent in this direction. In RU" in sendonce(*change).stdout
+    write, plan = told(sendonce(*steps))
+    assert (plan["done"], plan["failed"]) == (0, 0)
+    assert "38-FZ" in plan["note"]
+
+
 REFUSALS: dict[tuple[str, ...], tuple[int, str]] = {
     ("write",): (2, "Give either --brief"),
     ("write", "--direction", "nobody"): (1, "has no direction 'nobody'"),

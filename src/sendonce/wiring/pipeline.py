@@ -38,4 +38,27 @@ def _dedupe(_settings: Settings, store: ProspectingStore, worker: str, most: int
     return find_duplicates(store, worker, most, store.ledger.now)
 
 
-_MAKERS = {StepName.VISIT: _visit, StepName.DEDUPE: _dedupe}
+def _write(settings: Settings, store: ProspectingStore, _worker: str, most: int) -> StepCount:
+    from sendonce.flows.prospecting.serve_directions import serve_directions
+    from sendonce.flows.prospecting.write_letters import write_letters
+    from sendonce.wiring.written_letters import writing_rules
+
+    rules = writing_rules(settings)
+    return serve_directions(store, lambda it: write_letters(store, it.tenant_id, it, rules, most))
+
+
+def _plan(settings: Settings, store: ProspectingStore, _worker: str, _most: int) -> StepCount:
+    from sendonce.flows.prospecting.plan_written_letters import plan_written_letters
+    from sendonce.flows.prospecting.serve_directions import serve_directions
+    from sendonce.wiring.written_letters import sending_rules
+
+    rules = sending_rules(settings)
+    return serve_directions(store, lambda it: plan_written_letters(store, it.tenant_id, it, rules))
+
+
+_MAKERS = {
+    StepName.VISIT: _visit,
+    StepName.DEDUPE: _dedupe,
+    StepName.WRITE: _write,
+    StepName.PLAN: _plan,
+}

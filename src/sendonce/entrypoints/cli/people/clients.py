@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from sendonce.domain.people.directions import Basis, NewDirection, tenant_named
+from sendonce.domain.people.legal_gate import why_blocked
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.cli.context import opened_clients, ready_settings, time_zone
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
@@ -73,10 +74,13 @@ def add_direction(
     new.check()
     with opened_clients(ready_settings(), make=True) as store:
         put = put_direction(store, tenant_named(tenant), new, getpass.getuser())
+    blocked = why_blocked(put)
     if json:
-        print_json(as_dict(put))
+        print_json({**as_dict(put), "blocked": blocked})
     else:
         say(f"{put.tenant_id} writes about {put.name}: {put.jurisdiction}, {put.basis}, in {put.language}.")
+        if blocked:
+            say(f"Nothing is sent in this direction. {blocked}")
 
 
 @directions.command("list")
