@@ -14,11 +14,12 @@ from typing import Any
 from sendonce.errors import BadInput
 from sendonce.sandbox.http_server import Reply, Request, json_reply
 
-PREFIX = "/v1/chat/"
+PATHS = ("/v1/chat/completions", "/v1/models")
 CONTROL = "/sandbox/llm"
 _SLOW_SECONDS = 5.0
 _CREATED = 1_700_000_000
 _CHARACTERS_A_TOKEN = 4
+_MODEL = {"id": "sandbox", "object": "model", "created": _CREATED, "owned_by": "sandbox"}
 
 
 class Mood(StrEnum):
@@ -39,6 +40,9 @@ class Mood(StrEnum):
     SLOW = "slow"
 
 
+_ORDER = re.compile(
+    r"(?:напиши\w*|скажи\w*|добавь\w*|write|say|add)\b[^\n:«\"“]*[:«\"“\s]+([^»\"”\n]+)", re.I
+)
 _STATUSES = {Mood.RATE_LIMITED: 429, Mood.ERROR: 500}
 _ASKED = {
     "ru": "Будет ли вам удобно обсудить это на этой неделе?",
@@ -79,6 +83,8 @@ class LanguageModel:
     async def answer(self, request: Request) -> Reply:
         if request.headers.get("authorization") != f"Bearer {self._key}":
             return _error(401, "Incorrect API key provided.", "invalid_api_key")
+        if request.method == "GET":
+            return json_reply({"object": "list", "data": [_MODEL]})
         try:
             asked = json.loads(request.body)
             brief, language = _brief_in(asked["messages"])
@@ -128,7 +134,14 @@ class LanguageModel:
 
 
 def _brief_in(messages: list[dict[str, str]]) -> tuple[dict[str, Any], str]:
-    brief = json.loads(next(it["content"] for it in messages if it["role"] == "user"))
+    """Any other question is taken for a page to write about."""
+    said = next(it["content"] for it in messages if it["role"] == "user")
+    try:
+        brief = json.loads(said)
+    except ValueError:
+        brief = None
+    if not isinstance(brief, dict):
+        brief = {"pages": [{"text": said}]}
     return brief, "ru" if "Russian" in messages[0]["content"] else "en"
 
 
@@ -157,9 +170,7 @@ def _some_company(language: str) -> str:
 def _obedient(brief: dict[str, Any], language: str) -> str:
     """What the pages say becomes the letter: after "write" and the like, else the whole page."""
     said = "\n".join(str(page.get("text", "")) for page in brief.get("pages", []))
-    orders = re.findall(
-        r"(?:напиши\w*|скажи\w*|write|say|add|добавь\w*)[^:«\"]*[:«\"]\s*([^»\"\n]+)", said, re.I
-    )
+    orders = _ORDER.findall(said)
     return _letter(brief, language, orders or [said])
 
 

@@ -16,7 +16,7 @@ from sendonce.sandbox.courier import Courier
 from sendonce.sandbox.faults import Dice, FaultPlan
 from sendonce.sandbox.http_server import HttpServer, Reply, Request, json_reply
 from sendonce.sandbox.llm import CONTROL as LLM_CONTROL
-from sendonce.sandbox.llm import PREFIX as LLM
+from sendonce.sandbox.llm import PATHS as LLM
 from sendonce.sandbox.llm import LanguageModel
 from sendonce.sandbox.notion.control import PREFIX as NOTION_CONTROL
 from sendonce.sandbox.notion.control import NotionControl
@@ -134,7 +134,7 @@ class World:
             return await self.companies.answer(request)
         if request.path.startswith("/v2/email/"):
             return await self.ses.answer(request)
-        if request.path.startswith(LLM):
+        if request.path in LLM:
             return await self.llm.answer(request)
         if request.path.startswith("/v1/"):
             return await self.notion.answer(request)
