@@ -37,7 +37,7 @@ HARD = frozenset({Cause.NO_MAILBOX, Cause.DISABLED, Cause.NO_DOMAIN})
 
 ENHANCED = re.compile(r"(?<![\d.])([45])\.(\d{1,3})\.(\d{1,3})(?![\d.]*\d)")
 """RFC 3463. An IP address has four numbers and is none."""
-_REPLY = re.compile(r"(?<![\d.:/-])([45]\d\d)(?=[\s-](?!\d\d\d\d))(?![\d.])")
+_REPLY = re.compile(r"(?<![\d./-])(?<!\d:)([45]\d\d)(?=[\s,:;)\]-](?!\d\d\d\d)|$)")
 
 
 # The second and third numbers of RFC 3463, with what Microsoft 365 adds to them. The class is asked apart.

@@ -155,9 +155,10 @@ def _collect(headers: Headers, body: bytes, parts: list[Part], depth: int) -> No
         return
     content_type, parameters = _content_type(headers)
     boundary = parameters.get("boundary", "").encode("utf-8", "replace")
-    if content_type.startswith("multipart/") and boundary and depth < _DEEPEST:
-        for inner in _pieces(body, boundary):
-            head, inner_body = _split(inner)
+    pieces = _pieces(body, boundary) if content_type.startswith("multipart/") and boundary else []
+    if pieces and depth < _DEEPEST:
+        for piece in pieces:
+            head, inner_body = _split(piece)
             _collect(read_headers(head), inner_body, parts, depth + 1)
         return
     if content_type.startswith("multipart/"):

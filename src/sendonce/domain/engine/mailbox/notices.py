@@ -67,7 +67,8 @@ _FAILURE = any_of(
 _PLAIN_FAILURE = re.compile(
     r"\W*(?:undeliver(?:ed|able)|mail delivery (?:failed|failure)|delivery (?:failure|status notification)"
     r"|returned mail|failure notice|mail could not be delivered|message (?:could )?not (?:be )?delivered"
-    r"|недоставленн|ошибка доставки)",
+    r"|недоставленн|ошибка доставки|(?:ваше )?(?:письмо|сообщение) не (?:было )?доставлено"
+    r"|не удалось доставить|невозможно доставить)",
     re.IGNORECASE,
 )
 _DELAY = any_of(
@@ -106,7 +107,8 @@ _RETURNED = re.compile(
     r"^.{0,20}(?:-{2,}|={2,}|\*{2,}|_{3,}).{0,60}(?:copy of|original|returned|unsent|below this line"
     r"|undelivered|message header|body of message|text of|оригинал|копия|исходн)"
     r"|^(?:original|returned) (?:message|headers)\b"
-    r"|^(?:message headers follow|your original message|the original message (?:follows|is|was not))",
+    r"|^\s*(?:below is a copy of|message headers follow|your original message)"
+    r"|^the original message (?:follows|is|was not)",
     re.IGNORECASE | re.MULTILINE,
 )
 

@@ -85,10 +85,11 @@ def _status(group: Headers, mail: Mail) -> DeliveryStatus:
 
 
 def _action(group: Headers, status: str) -> str:
+    """Not everybody keeps to the five words of RFC 3464: "failure", "error" and "expired" are seen too."""
     told = group.get("action").partition(" ")[0].lower()
-    if told.startswith(("fail", "error")):  # not everybody keeps to the five words of RFC 3464
-        return "failed"
-    return told or ("delayed" if status.startswith("4") else "failed")
+    if not told:
+        return "delayed" if status.startswith("4") else "failed"
+    return told if told in ("delayed", "delivered", "relayed", "expanded") else "failed"
 
 
 def _bare(value: str) -> str:

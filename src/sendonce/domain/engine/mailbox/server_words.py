@@ -96,7 +96,8 @@ OURS = any_of(
     r"send(?:ing|er'?s?) account",
 )
 FULL = any_of(
-    r"(?:mail ?box|inbox|account|user|recipient|storage|disk|folder|box)[^.\n]{0,40}\b(?:full|exceed|over)",
+    r"(?:mail ?box|inbox|account|user|recipient|storage|disk|folder|box)[^.\n]{0,40}\b(?:full\b|exceed)",
+    r"over (?:its |the |their )?(?:quota|limit|disk|size|storage|allo)",
     r"\bfull (?:mail ?box|inbox)",
     r"quota (?:exceeded|violation|reached|limit)",
     r"over\s?quota",
@@ -107,7 +108,7 @@ FULL = any_of(
     r"not enough (?:storage|space|disk)",
     r"no space left",
     r"mailbox (?:size )?limit",
-    r"ящик[^.\n]{0,30}(?:переполнен|полон)",
+    r"ящик[^.\n]{0,30}(?:переполнен|заполнен|полон)",
     r"переполнен",
     r"postfach[^.\n]{0,30}voll",
     r"bo[iî]te[^.\n]{0,40}pleine",
@@ -170,8 +171,10 @@ NO_MAILBOX = any_of(
     r"5\.4\.1\b[^\n]{0,60}access denied",
     r"не (?:существует|найден\w*|зарегистрирован\w*|обнаружен\w*)",
     r"нет такого (?:пользователя|ящика|адреса)",
+    r"не уда[её]тся найти|не удалось найти",
+    r"адрес\w* недействител",
     r"(?:несуществующ|неверн|неизвестн)\w+ (?:адрес|получател|ящик|пользовател)\w*",
-    r"empf[äa]nger[^.\n]{0,40}(?:unbekannt|nicht gefunden)",
+    r"(?:empf[äa]nger|adresse)[^.\n]{0,60}(?:unbekannt|nicht gefunden|ung[üu]ltig)",
     r"n'existe pas|existiert nicht|nie istnieje",
     r"destinatario[^.\n]{0,30}(?:sconosciuto|desconocido|inesistente)",
 )
