@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from sendonce.sandbox.mailbox import Mailbox
 from tests.adapters.mailbox_stage import running_mailbox
-from tests.nursery import run_program
+from tests.nursery import run_program, start_sandbox
 
 WORDS = ("bounce", "softbounce", "delay", "complaint", "ooto", "reply", "optout", "fine")
 LETTER = "---\nsubject: November offers\n---\n\nDear friends, fresh bread is here.\n"
@@ -77,6 +78,19 @@ def test_what_comes_back_takes_effect(tmp_path: Path, sqlite_url: str, mailbox: 
     assert {each["kind"] for each in home.json("mailbox", "list")} == set(kinds)
     mailbox.folders["INBOX"].renumber()
     assert home.json("mailbox", "read")[0]["messages"] == 0
+
+
+def test_the_sandbox_plays_the_provider(tmp_path: Path, sqlite_url: str) -> None:
+    child, told = start_sandbox(["--dir", str(tmp_path / "world"), "--port", "0", "--mailbox"])
+    try:
+        home = Home(tmp_path, sqlite_url, Mailbox())
+        home.environment |= told["environment"]
+        mailout = home.send("anna+bounce@example.org")
+        assert home.json("mailbox", "read")[0]["kinds"] == {"bounce": 1}
+        assert home.json("mailout", "status", mailout)["counts"]["bounced"] == 1
+    finally:
+        child.send_signal(signal.SIGTERM)
+        child.wait(20)
 
 
 def test_people_are_told_what_to_set(tmp_path: Path, sqlite_url: str, mailbox: Mailbox) -> None:

@@ -57,6 +57,7 @@ class SandboxSettings:
     llm_key: str = _option("sk-sandbox", "the key of the language model")
     llm_misbehaves: float = _option(0.0, "share of requests that the language model answers badly")
     companies: int = _option(300, "how many companies have a site on the web that it plays")
+    mailbox: bool = _option(False, "play a mail provider too: SMTP, and IMAP for what comes back")
     faults: Mapping[str, Any] = field(
         default_factory=dict, metadata={"help": "JSON, as POST /sandbox/faults takes it"}
     )

@@ -18,6 +18,7 @@ from sendonce.sandbox.http_server import HttpServer, Reply, Request, json_reply
 from sendonce.sandbox.llm import CONTROL as LLM_CONTROL
 from sendonce.sandbox.llm import PATHS as LLM
 from sendonce.sandbox.llm import LanguageModel
+from sendonce.sandbox.mailbox import Mailbox
 from sendonce.sandbox.notion.control import PREFIX as NOTION_CONTROL
 from sendonce.sandbox.notion.control import NotionControl
 from sendonce.sandbox.notion.files import PREFIX as NOTION_FILES
@@ -74,6 +75,7 @@ class World:
         self.notion = Notion(_notion_settings(settings, state.seed))
         self.llm = LanguageModel(settings.llm_key, settings.llm_misbehaves, state.seed)
         self.companies = CompanyWeb(settings.companies, state.seed)
+        self.mailbox = Mailbox(settings.from_email)
         self._control = Control(self)
         self._notion_control = NotionControl(self.notion)
         self._server = HttpServer(self._answer, self.now)
@@ -86,6 +88,8 @@ class World:
         for acceptance in self.log.read():
             self.ses.remember(acceptance)
         port = await self._server.listen(self.settings.port)
+        if self.settings.mailbox:
+            await self.mailbox.open()
         endpoint = f"http://127.0.0.1:{port}"
         self.notion.files.base_url = endpoint
         self.companies.write_truth(self.settings.directory)
@@ -103,6 +107,7 @@ class World:
                 **self.notion.environment(endpoint),
                 **self.llm.environment(endpoint),
                 **self.companies.environment(endpoint),
+                **(self.mailbox.environment() if self.settings.mailbox else {}),
             },
         )
         self.courier.start()
@@ -112,6 +117,7 @@ class World:
 
     async def close(self) -> None:
         await self._server.close()
+        await self.mailbox.close()
         await self.courier.close()
         await self.log.close()
 

@@ -28,6 +28,9 @@ def sandbox(
     seed: Annotated[
         int | None, typer.Option(help="The seed of all dice; else that of --dir, or a new one.")
     ] = None,
+    mailbox: Annotated[
+        bool, typer.Option("--mailbox", help="Play a mail provider (SMTP and IMAP), and send through it.")
+    ] = False,
     json: JsonFlag = False,
 ) -> None:
     """Run a stand-in for Amazon SES and SNS, Notion and a language model on loopback, to rehearse with.
@@ -46,6 +49,7 @@ def sandbox(
         bounce_share=bounce_share,
         complaint_share=complaint_share,
         seed=seed,
+        mailbox=mailbox,
     )
 
     def announce(addresses: SandboxAddresses) -> None:
