@@ -23,9 +23,11 @@ from sendonce.domain.people.suppressions import SuppressionReason
 from sendonce.domain.prospecting.companies import Findings
 from sendonce.domain.prospecting.kept_contacts import ContactKind, SeenContact
 from sendonce.domain.prospecting.send_slots import WorkingHours
+from sendonce.domain.prospecting.tasks import dedupe_task
 from sendonce.domain.prospecting.written_letters import AUTOMATIC, LetterStatus, WrittenLetter
 from sendonce.errors import BadInput, NotFound, RefusedByRule
 from sendonce.flows.engine.tick import tick
+from sendonce.flows.prospecting.find_duplicates import find_all_duplicates
 from sendonce.flows.prospecting.plan_written_letters import SendingRules, plan_written_letters
 from sendonce.flows.prospecting.review_letter import approve_letter, edit_letter, find_letter, reject_letter
 from sendonce.flows.prospecting.write_letters import WritingRules, write_letters
@@ -63,6 +65,7 @@ class Desk:
         self.store.contacts.keep(DEFAULT_TENANT, company_id, seen, NOW)
         name = {domain.partition(".")[0]: Findings(has_contacts=True, name=f"ООО «{domain}»", city="Казань")}
         self.prospects.visit(**name)
+        find_all_duplicates(self.store, "w", lambda: NOW)
         return company_id
 
     def write(self, *, auto: bool = False, **rules: Any) -> int:
@@ -339,3 +342,12 @@ def test_no_more_than_the_limit_in_any_24_hours(desk: Desk, tmp_path: Path) -> N
     assert desk.plan(limit=0) == 0
     assert desk.plan(limit=3) <= 1
     assert desk.letters.spent_since(datetime(2020, 1, 1, tzinfo=UTC)) == 0.0
+
+
+def test_nobody_is_written_to_who_may_turn_out_to_be_a_duplicate(desk: Desk) -> None:
+    """A company that was visited and not compared with the others yet waits for that."""
+    company_id = desk.company("a.ru")
+    desk.store.tasks.add([dedupe_task(DEFAULT_TENANT, company_id)], NOW)
+    assert desk.write() == 0
+    find_all_duplicates(desk.store, "w", lambda: NOW)
+    assert desk.write() == 1

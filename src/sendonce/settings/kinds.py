@@ -182,6 +182,13 @@ def _sqlite_file(rest: str) -> str:
     return rest
 
 
+def _week_days(value: str) -> str:
+    found = re.fullmatch(r"([1-7])(?:-([1-7]))?", value.replace(" ", ""))
+    if found is None or (found[2] and found[2] < found[1]):
+        raise ValueError
+    return found[0]
+
+
 def _hours(value: str) -> str:
     """``09:00-18:00``; an hour alone is a full one."""
     found = re.fullmatch(r"([0-9]{1,2})(?::([0-9]{2}))? ?[-–] ?([0-9]{1,2})(?::([0-9]{2}))?", value)
@@ -301,6 +308,7 @@ database_schema = Kind(_identifier, "a plain name: lower-case letters, digits an
 time_zone = Kind(_time_zone, "a name from the tz database")
 topic_arn = Kind(_topic_arn, "an SNS topic ARN")
 region = Kind(_region, "the name of an AWS region")
+week_days = Kind(_week_days, "days of a week, such as 1-5 for Monday to Friday")
 hours = Kind(_hours, "hours of a day, such as 09:00-18:00")
 flag = Kind(_flag, "true or false")
 presence = Kind(lambda _: True, "any text")

@@ -39,7 +39,9 @@ class LetterSettings:
     daily_send_limit: int = setting("letters", whole(0), 100,
         "Letters to companies in any 24 hours, of all directions together.")
     letters_hours: str = setting("letters", kinds.hours, "09:00-18:00",
-        "When letters to companies leave, from Monday to Friday, on the clock of APP_TIMEZONE.")
+        "When letters to companies leave, on the clock of APP_TIMEZONE.")
+    letters_days: str = setting("letters", kinds.week_days, "1-5",
+        "On which days they leave: 1 is Monday, 1-5 the working week, 1-7 every day.")
     editor: str = setting("letters", kinds.text, "nano",
         "The editor that a letter is edited in; a command, with its options.")
     # fmt: on

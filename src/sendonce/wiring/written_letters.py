@@ -48,5 +48,7 @@ def sending_rules(settings: Settings) -> SendingRules:
     from sendonce.wiring.house import time_zone
 
     opens, _, closes = settings.letters_hours.partition("-")
-    hours = WorkingHours(time.fromisoformat(opens), time.fromisoformat(closes), time_zone(settings))
+    first, _, last = settings.letters_days.partition("-")
+    days = frozenset(range(int(first) - 1, int(last or first)))
+    hours = WorkingHours(time.fromisoformat(opens), time.fromisoformat(closes), time_zone(settings), days)
     return SendingRules(settings.daily_send_limit, hours)

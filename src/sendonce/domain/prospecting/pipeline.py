@@ -72,6 +72,11 @@ class JournalLine:
     id: str = ""
 
 
+def got_on(line: JournalLine) -> bool:
+    """Whether something came of what the step took, so that there may be more to do at once."""
+    return bool(line.taken) and bool(line.done or line.failed)
+
+
 def is_broken(line: JournalLine) -> bool:
     """Whether the step itself failed, not some of what it took."""
     return bool(line.failed) and not line.taken

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
-from sendonce.domain.prospecting.pipeline import JournalLine, StepCount, StepName
+from sendonce.domain.prospecting.pipeline import JournalLine, StepCount, StepName, got_on
 from sendonce.errors import SendonceError, StoreLost
 from sendonce.ports.prospecting import PipelineJournal
 
@@ -57,17 +57,17 @@ def _tried(name: StepName, step: Step) -> StepCount:
 
 
 def run_until_idle(cycle: Callable[[], list[JournalLine]], stopped: Callable[[], bool]) -> list[JournalLine]:
-    """Cycles until one finds nothing to do; all their lines."""
+    """Cycles until one gets nothing done; all their lines."""
     lines: list[JournalLine] = []
     while not stopped():
         latest = cycle()
         lines += latest
-        if not any(line.taken for line in latest):
+        if not any(map(got_on, latest)):
             break
     return lines
 
 
 def run_loop(cycle: Callable[[], list[JournalLine]], interval: float, wait: Callable[[float], bool]) -> None:
     """Cycles until ``wait`` says stop. A cycle that had its hands full is followed by the next at once."""
-    while not wait(0.0 if any(line.taken for line in cycle()) else interval):
+    while not wait(0.0 if any(map(got_on, cycle())) else interval):
         pass

@@ -16,6 +16,7 @@ from sendonce.adapters.stores.schema import (
     contacts,
     dispatches,
     message_jobs,
+    processing_jobs,
     serp_queries,
     written_letters,
 )
@@ -73,7 +74,7 @@ class SqlWrittenLetters:
         query = (
             sa.select(C.id)
             .where(C.tenant_id == tenant_id, C.status == "enriched", ~C.opt_out)
-            .where(found.exists(), primary.exists(), ~written.exists())
+            .where(found.exists(), primary.exists(), ~written.exists(), ~_unjudged().exists())
             .order_by(C.id)
             .limit(limit)
         )
@@ -290,3 +291,10 @@ def _unfit(row: Row[Any]) -> str | None:
     if row.opt_out:
         return "the company does not want letters"
     return f"the contact is {row.trouble.replace('_', ' ')}" if row.trouble else None
+
+
+def _unjudged() -> sa.Select[Any]:
+    """The look for duplicates that a company waits for: it may turn out to be one."""
+    task = processing_jobs.c
+    key = sa.literal("dedupe:") + sa.cast(C.id, sa.Text)
+    return sa.select(task.id).where(task.dedupe_key == key, task.state.in_(["waiting", "leased"]))
