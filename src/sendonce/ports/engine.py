@@ -504,6 +504,9 @@ class Archive(Protocol):
         harmless. Raises Unavailable.
         """
 
+    def read(self, place: str) -> bytes:
+        """A record, from where ``keep`` has put it. Raises NotFound, also for another machine's."""
+
     def prune(self, kind: str, before: datetime) -> int:
         """Remove the records of the days before that one; how many. Raises Unavailable."""
 

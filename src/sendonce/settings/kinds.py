@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from sendonce.domain.engine.hosts import is_loopback
+from sendonce.domain.prospecting.nights import SHORTEST, read_hours
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -310,6 +311,7 @@ topic_arn = Kind(_topic_arn, "an SNS topic ARN")
 region = Kind(_region, "the name of an AWS region")
 week_days = Kind(_week_days, "days of a week, such as 1-5 for Monday to Friday")
 hours = Kind(_hours, "hours of a day, such as 09:00-18:00")
+night = Kind(read_hours, f"hours such as 00:00-07:59, {SHORTEST} minutes or more")
 flag = Kind(_flag, "true or false")
 presence = Kind(lambda _: True, "any text")
 port = whole(0, 65535)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import time
 from pathlib import Path
 
+from sendonce.domain.prospecting.nights import Hours
 from sendonce.settings import kinds
 from sendonce.settings.kinds import secret, setting
 
@@ -13,23 +15,33 @@ from sendonce.settings.kinds import secret, setting
 # fmt: off
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ProspectingSettings:
-    # Prospecting
-    yandex_cloud_folder_id: str = setting("prospecting", kinds.text, "",
+    # Searches
+    yandex_cloud_folder_id: str = setting("searching", kinds.text, "",
         "console.yandex.cloud: the folder's page, Identifier.", "b1g0123456789abcdefg")
-    yandex_cloud_api_key: str = secret("prospecting",
+    yandex_cloud_api_key: str = secret("searching",
         "console.yandex.cloud: Service accounts, Create API key, scope yc.search-api.execute.")
-    yandex_cloud_iam_token: str = secret("prospecting",
+    yandex_cloud_iam_token: str = secret("searching",
         "A token for half a day instead of a key: yc iam create-token.")
-    yandex_cloud_sa_key_file: Path | None = setting("prospecting", kinds.path, None,
+    yandex_cloud_sa_key_file: Path | None = setting("searching", kinds.path, None,
         "A service account's authorized key: yc iam key create --output key.json.", "key.json")
-    yandex_cloud_sa_key_json: str = secret("prospecting",
+    yandex_cloud_sa_key_json: str = secret("searching",
         "The content of that file, where there is no disk to put it on.", kinds.json_object)
-    yandex_search_url: str = setting("prospecting", kinds.url, "https://searchapi.api.cloud.yandex.net",
+    yandex_search_url: str = setting("searching", kinds.url, "https://searchapi.api.cloud.yandex.net",
         "Where the Search API is; a stand-in prints its own address.")
-    yandex_operation_url: str = setting("prospecting", kinds.url, "https://operation.api.cloud.yandex.net",
+    yandex_operation_url: str = setting("searching", kinds.url, "https://operation.api.cloud.yandex.net",
         "Where results of deferred searches are; a stand-in prints its own address.")
-    yandex_iam_url: str = setting("prospecting", kinds.url, "https://iam.api.cloud.yandex.net",
+    yandex_iam_url: str = setting("searching", kinds.url, "https://iam.api.cloud.yandex.net",
         "Where IAM tokens are made; a stand-in prints its own address.")
+    search_window: Hours = setting("searching", kinds.night, Hours(time(0), time(7, 59)),
+        "When searches are submitted, by the clock of APP_TIMEZONE; their answers are fetched at all hours. "
+        "Yandex's night, when a search costs less, is 00:00-07:59 in Moscow. 00:00-23:59 is always.")
+    search_price: float = setting("searching", kinds.number(0), 25.41,
+        "What a thousand searches cost in roubles. aistudio.yandex.ru: Search API, pricing, deferred.")
+    search_monthly_budget: float = setting("searching", kinds.number(0), 500.0,
+        "Roubles that the searches of a month may cost; 0 is no limit.")
+    search_first_poll_seconds: float = setting("searching", kinds.seconds(zero=True), 300.0,
+        "How long after a search its answer is first asked for. Yandex takes five minutes at the least; "
+        "shorter only against the sandbox.")
     crawl_agent_url: str = setting("crawling", kinds.url, "",
         "A page of yours that tells who visits sites and how to stop it. The crawler names it to every site.",
         "https://example.com/our-crawler")

@@ -28,7 +28,7 @@ GROUPS = {
     "SMTP": "SMTP",
     "IMAP": "The mailbox that answers come to (IMAP)",
     "Notion": "Notion",
-    "prospecting": "Prospecting",
+    "searching": "Searches",
     "crawling": "Visits to companies' sites",
     "letters": "Written letters",
     "pipeline": "The pipeline of prospecting",
@@ -38,7 +38,7 @@ GROUPS = {
 }
 """In this order people read them, whichever room a group belongs to."""
 
-BEING_BUILT = ("prospecting", "alerts")
+BEING_BUILT = ("alerts",)
 """Groups of which nothing reads the settings yet. Their names are promised already."""
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import gzip
 import re
 import uuid
+import zlib
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
 from sendonce.adapters.files.durable import sync_directory, write_durably
-from sendonce.errors import Unavailable
+from sendonce.errors import NotFound, Unavailable
 
 _IS_KIND = re.compile("[a-z][a-z0-9-]*").fullmatch
 _IS_DAY = re.compile(r"\d{4}-\d\d-\d\d").fullmatch
@@ -41,6 +42,17 @@ class DirectoryArchive:
                 "STATE_DIR to a place that can be written."
             ) from exc
         return str(path)
+
+    def read(self, place: str) -> bytes:
+        path = Path(place)
+        try:
+            if path.is_relative_to(self._folder):
+                return gzip.decompress(path.read_bytes())
+        except FileNotFoundError:
+            pass
+        except (OSError, EOFError, zlib.error) as exc:
+            raise Unavailable(f"The archive cannot read {path}: {exc}.") from exc
+        raise NotFound(f"The archive {self._folder} has no {place}.")
 
     def prune(self, kind: str, before: datetime) -> int:
         first_kept = _day(before)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-PERMIT_LIFE = 0.25
+PERMIT_LIFE = 1.0
 """Seconds within which a permit is to be used. A window counts so much longer, so that what was permitted at
-its beginning and used late does not meet, at the provider, what was permitted after it."""
+its beginning and used late does not meet, at the provider, what was permitted after it. That halves the rate
+of a limit per second; a shorter life would be wasted wherever a commit is slow."""
 
 
 @dataclass(frozen=True, slots=True)

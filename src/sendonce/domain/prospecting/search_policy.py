@@ -33,6 +33,7 @@ MAX_FAILURES = 5
 SUBMIT_LEASE = timedelta(minutes=2)
 """Well above the time that a submission may take: whoever holds it longer has died."""
 WORK_LEASE = timedelta(minutes=5)
+_SHORTEST_POLL_WAIT = timedelta(seconds=2)
 _LONGEST_POLL_WAIT = timedelta(minutes=30)
 _PAUSE = timedelta(seconds=60)
 
@@ -110,7 +111,7 @@ def _asked_later(
 
 def _poll_wait(operation: Operation, terms: ProviderTerms, dice: Random) -> timedelta:
     """Half as long as the first wait, then growing; spread out, so that not all requests come at once."""
-    wait = terms.first_poll / 2 * 1.5 ** min(operation.polls, 20)
+    wait = max(terms.first_poll / 2, _SHORTEST_POLL_WAIT) * 1.5 ** min(operation.polls, 20)
     return min(wait, max(_LONGEST_POLL_WAIT, terms.first_poll)) * dice.uniform(0.8, 1.2)
 
 

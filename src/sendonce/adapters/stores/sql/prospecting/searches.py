@@ -199,7 +199,7 @@ def _as_query(row: Row[Any], states: Sequence[Row[Any]]) -> SearchQuery:
         created_at=row.created_at,
         states={OperationState(it.state): it._mapping["count"] for it in states},
         results=sum(it.results or 0 for it in states),
-        reason=next((it.reason for it in states if it.reason), None),
+        reason=next((it.reason for it in states if it.reason and it.state != OperationState.DONE), None),
     )
 
 

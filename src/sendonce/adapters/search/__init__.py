@@ -1,0 +1,1 @@
+"""Search providers, a file each with what only it needs beside it."""
