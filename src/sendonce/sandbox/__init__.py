@@ -1,5 +1,5 @@
-"""The sandbox: a small honest world on loopback that stands in for Amazon SES and SNS, Notion and a
-language model.
+"""The sandbox: a small honest world on loopback that stands in for Amazon SES and SNS, Notion, Yandex
+and a language model.
 
 It takes letters as SES does, refuses what SES refuses, writes down each acceptance before it answers,
 and tells about the letters by signed SNS notifications. On request it misbehaves: it loses replies,
@@ -16,6 +16,7 @@ throttles, repeats and withholds events. Nothing ever leaves the machine.
     sns           envelopes, signatures, the certificate, the subscription
     courier       carries the notifications to the subscriber
     webhook       one keep-alive connection to the subscriber
+    yandex        searches that are answered later
     notion        pages, tables and blocks as Notion keeps them
     companies     sites of companies that never were, with contacts that are known
     llm           a language model that sometimes misbehaves

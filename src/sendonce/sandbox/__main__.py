@@ -27,7 +27,7 @@ _READERS: dict[str, Any] = {
 def read_arguments(arguments: list[str]) -> SandboxSettings:
     parser = argparse.ArgumentParser(
         prog="sendonce.sandbox",
-        description="A small world that plays Amazon SES, SNS, Notion and a language model.",
+        description="A small world that plays Amazon SES, SNS, Notion, Yandex and a language model.",
     )
     parser.add_argument("--dir", dest="directory", type=Path, required=True, help="where its files are kept")
     for option in fields(SandboxSettings):

@@ -58,6 +58,13 @@ class SandboxSettings:
     llm_misbehaves: float = _option(0.0, "share of requests that the language model answers badly")
     companies: int = _option(300, "how many companies have a site on the web that it plays")
     mailbox: bool = _option(False, "play a mail provider too: SMTP, and IMAP for what comes back")
+    yandex_api_key: str = _option("AQVNsandbox", "the API key of Yandex Cloud")
+    yandex_folder_id: str = _option("b1gsandbox0000000000", "the folder of Yandex Cloud")
+    yandex_pending_seconds: float = _option(
+        2.0, "seconds until a search is answered; Yandex takes 300 and more"
+    )
+    yandex_rate: int = _option(10, "searches that Yandex takes in a second, and polls")
+    yandex_token_seconds: float = _option(43_200.0, "seconds that an IAM token lives")
     faults: Mapping[str, Any] = field(
         default_factory=dict, metadata={"help": "JSON, as POST /sandbox/faults takes it"}
     )

@@ -29,6 +29,9 @@ from sendonce.sandbox.ses import Ses
 from sendonce.sandbox.settings import SandboxAddresses, SandboxSettings
 from sendonce.sandbox.sns import SigningKey, Subscription, Topic, answer_sns
 from sendonce.sandbox.state import open_state
+from sendonce.sandbox.yandex.control import PREFIX as YANDEX_CONTROL
+from sendonce.sandbox.yandex.control import YandexControl
+from sendonce.sandbox.yandex.service import Yandex, YandexSettings
 
 
 async def run_sandbox(settings: SandboxSettings, announce: Callable[[SandboxAddresses], None]) -> None:
@@ -76,8 +79,10 @@ class World:
         self.llm = LanguageModel(settings.llm_key, settings.llm_misbehaves, state.seed)
         self.companies = CompanyWeb(settings.companies, state.seed)
         self.mailbox = Mailbox(settings.from_email)
+        self.yandex = Yandex(_yandex_settings(settings, state.seed), self.companies.results(), self.now)
         self._control = Control(self)
         self._notion_control = NotionControl(self.notion)
+        self._yandex_control = YandexControl(self.yandex)
         self._server = HttpServer(self._answer, self.now)
         self.addresses: SandboxAddresses
 
@@ -108,6 +113,7 @@ class World:
                 **self.llm.environment(endpoint),
                 **self.companies.environment(endpoint),
                 **(self.mailbox.environment() if self.settings.mailbox else {}),
+                **self.yandex.environment(endpoint),
             },
         )
         self.courier.start()
@@ -138,6 +144,8 @@ class World:
     async def _answer(self, request: Request) -> Reply:
         if self.companies.knows(request):
             return await self.companies.answer(request)
+        if self.yandex.serves(request.path):
+            return self.yandex.answer(request)
         if request.path.startswith("/v2/email/"):
             return await self.ses.answer(request)
         if request.path in LLM:
@@ -150,6 +158,8 @@ class World:
             return await self._notion_control.answer(request)
         if request.path.startswith(LLM_CONTROL):
             return await self.llm.control(request)
+        if request.path.startswith(YANDEX_CONTROL):
+            return self._yandex_control.answer(request)
         if request.path.startswith("/sandbox"):
             return await self._control.answer(request)
         if request.path == "/" and request.method == "POST":
@@ -196,5 +206,17 @@ def _notion_settings(settings: SandboxSettings, seed: int) -> NotionSettings:
         window=settings.notion_window,
         file_seconds=settings.notion_file_seconds,
         tables=settings.notion_tables,
+        seed=seed,
+    )
+
+
+def _yandex_settings(settings: SandboxSettings, seed: int) -> YandexSettings:
+    return YandexSettings(
+        directory=settings.directory,
+        api_key=settings.yandex_api_key,
+        folder_id=settings.yandex_folder_id,
+        pending_seconds=settings.yandex_pending_seconds,
+        rate=settings.yandex_rate,
+        token_seconds=settings.yandex_token_seconds,
         seed=seed,
     )

@@ -33,7 +33,7 @@ def sandbox(
     ] = False,
     json: JsonFlag = False,
 ) -> None:
-    """Run a stand-in for Amazon SES and SNS, Notion and a language model on loopback, to rehearse with.
+    """Run a stand-in for Amazon SES and SNS, Notion, Yandex Search and a language model on loopback.
 
     It prints the settings that point sendonce to it. Ctrl-C or SIGTERM stops it.
     """
