@@ -7,6 +7,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from sendonce.domain.engine import failpoints
+from sendonce.domain.prospecting import failpoints as prospecting_failpoints
 from sendonce.errors import BadSetting
 from sendonce.flows.people.sign_links import note_signing
 from sendonce.settings import Settings
@@ -93,8 +94,9 @@ def arm_failpoint(settings: Settings) -> None:
     if not settings.failpoint:
         return
     name, _, count = settings.failpoint.partition(":")
-    if name not in failpoints.NAMES or not (count or "1").isdigit():
-        known = ", ".join(failpoints.NAMES)
+    names = (*failpoints.NAMES, *prospecting_failpoints.NAMES)
+    if name not in names or not (count or "1").isdigit():
+        known = ", ".join(names)
         raise BadSetting(f"FAILPOINT is '{settings.failpoint}': it must be name:n with a name of {known}.")
     failpoints.arm(name, int(count or 1), lambda: os.kill(os.getpid(), signal.SIGKILL))
 

@@ -30,6 +30,7 @@ from sendonce.entrypoints.cli.prospecting import (
     duplicates,
     letter_writing,
     prospect,
+    searches,
     written_letters,
 )
 from sendonce.errors import SendonceError
@@ -76,6 +77,7 @@ for group in (
     contacts.group,
     written_letters.group,
     prospect.group,
+    searches.group,
 ):
     app.add_typer(group, cls=WholeHelp)
 for command in (
