@@ -35,6 +35,7 @@ from sendonce.settings import load_settings
 from sendonce.wiring.worker import make_worker
 from tests.conformance.backdoor import make_tenant
 from tests.conformance.prospecting_stage import NOW, Prospects
+from tests.conformance.test_privacy import everything
 
 OFFER = {"name": "Торцевые уплотнения", "text": "Поставляем торцевые уплотнения со склада.", "sender": "Анна"}
 CONSENT = NewDirection("default", "RU", Basis.CONSENT, "a form", "ru", offer=OFFER)
@@ -325,6 +326,29 @@ def test_another_tenant_sees_nothing(desk: Desk) -> None:
     with pytest.raises(NotFound):
         find_letter(desk.letters, other, letter.id)
     assert find_letter(desk.letters, DEFAULT_TENANT, letter.id[:20]).id == letter.id
+
+
+@pytest.mark.parametrize("when", ["written", "planned", "sent"])
+def test_an_erased_person_leaves_no_trace_in_letters_and_contacts(
+    desk: Desk, tmp_path: Path, when: str
+) -> None:
+    desk.company("firma.ru", "Jane.Doe@firma.ru")
+    desk.company("other.ru")
+    desk.write(auto=True)
+    if when != "written":
+        desk.plan()
+    if when == "sent":
+        desk.hurry()
+        work(desk.store, tmp_path)
+    erasure = desk.store.people.erase(parse_address("jane.doe+tag@firma.ru"), "ann")
+    assert erasure.changed
+    assert "jane.doe" not in everything(desk.store)
+    assert desk.store.people.erase(parse_address("jane.doe@firma.ru"), "ann").notes == 0
+    desk.plan()
+    desk.hurry()
+    sent = work(desk.store, tmp_path)
+    assert [it["To"] for it in sent].count("info@other.ru") == 1
+    assert len(sent) == (2 if when == "sent" else 1)
 
 
 # -- limits ------------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from sendonce.adapters.stores.sql.books import Tally, counted
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.events import as_event
 from sendonce.adapters.stores.sql.peppers import pepper_in_force
+from sendonce.adapters.stores.sql.prospecting.erasure import erase_prospect, found_spellings
 from sendonce.adapters.stores.sql.rows import as_job, insert_audit
 from sendonce.adapters.stores.sql.subscribers import as_subscriber
 from sendonce.adapters.stores.sql.suppressions import as_suppression, suppress
@@ -82,7 +83,8 @@ class SqlPeople:
         with self._db.reading() as tx:
             pepper = pepper_in_force(self._db, tx)
             key, name = suppression_key(address.key, pepper), erased_name(address.key, pepper)
-            scrubber = Scrubber([address.text, address.key, *_spellings(tx, key)], name)
+            spellings = [address.text, address.key, *_spellings(tx, key), *found_spellings(tx, address.key)]
+            scrubber = Scrubber(spellings, name)
             jobs = list(tx.execute(sa.select(J.id).where(J.suppression_key == key)).scalars())
             events = _event_ids(tx, jobs, scrubber)
             documents = {table.name: _mentions(tx, table, scrubber) for table in _WITH_DOCUMENTS}
@@ -103,7 +105,9 @@ class SqlPeople:
                 subscribers=tx.execute(subscribers.delete().where(P.suppression_key == key)).rowcount,
                 suppressions=_erase_suppressions(tx, key, scrubber),
                 suppressed=suppress(tx, key, EVERYBODY, None, SuppressionReason.MANUAL, ERASED_NOTE, now),
-                notes=_erase_attempts(tx, jobs, scrubber) + _erase_documents(tx, documents, scrubber),
+                notes=_erase_attempts(tx, jobs, scrubber)
+                + _erase_documents(tx, documents, scrubber)
+                + erase_prospect(tx, spellings, scrubber, now),
             )
             tx.execute(sign_ups.delete().where(sign_ups.c.mailbox == suppression_fold(address.key)))
             _erase_plan_cursors(tx, scrubber)
