@@ -17,6 +17,7 @@ from sendonce.adapters.stores.sql.store import SqlStore, open_store
 from sendonce.domain.engine.dispatches import NewDispatch, NewJob
 from sendonce.domain.engine.doubts import Doubt
 from sendonce.domain.engine.jobs import ClaimRequest, JobState
+from sendonce.domain.engine.tenants import DispatchId
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from tests.conformance.stage import NOBODY, Stage, address, worker_record
 from tests.conftest import OpenStore
@@ -44,7 +45,9 @@ ASKED_OFTEN: dict[str, Callable[[SqlStore], object]] = {
     "jobs given up": lambda store: store.jobs.list(states=[JobState.DEAD]),
     "doubts": lambda store: store.ledger.doubts(100, transport="ses"),
     "when the next is due": lambda store: store.jobs.oldest_due(),
-    "dispatches with letters due far ahead": lambda store: store.dispatches.put_off_beyond(timedelta(days=1)),
+    "dispatches with letters due far ahead": lambda store: store.dispatches.put_off_beyond(
+        timedelta(days=1), [DispatchId(NOBODY)]
+    ),
     "letters due far ahead": lambda store: store.dispatches.call_back_chunk(
         running(store), timedelta(days=1), 100
     ),
@@ -194,7 +197,7 @@ def test_a_door_with_a_million_times_of_its_own_is_not_walked_through(sqlite_url
     with closing(open_store(sqlite_url)) as store:
         engine = store.database.engine
         with overheard(engine) as statements:
-            store.dispatches.put_off_beyond(timedelta(days=1))
+            store.dispatches.put_off_beyond(timedelta(days=1), [DispatchId(NOBODY)])
         [(statement, values)] = [each for each in statements if "message_jobs" in each[0]]
         with engine.connect() as connection:
             explained = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).fetchall()

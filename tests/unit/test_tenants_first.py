@@ -22,6 +22,7 @@ OVER_ALL_TENANTS = {
     *("Mailouts.being_prepared", "Mailouts.due", "Mailouts.running"),
     *("Mailouts.with_stale_report", "Mailouts.with_status"),
     *("Dispatches.abandoned", "Dispatches.put_off_beyond", "Dispatches.to_finish"),
+    "Dispatches.running",
     # the database as a whole, or one person whoever wrote to them
     *("Mailouts.of_all_tenants", "Jobs.count_by_state"),
     # for the operator, who sees the jobs of all; and for the link in a letter, which names its job

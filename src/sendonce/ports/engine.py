@@ -255,17 +255,20 @@ class Dispatches(Protocol):
 
     def get(self, dispatch_id: DispatchId) -> Dispatch | None: ...
 
-    def to_finish(self, *, thorough: bool = False) -> Sequence[Dispatch]:
+    def running(self, after: str, limit: int) -> Sequence[DispatchId]:
+        """Running dispatches in the order of their ids, from behind ``after`` on."""
+
+    def to_finish(self, *, among: Sequence[DispatchId] = ()) -> Sequence[Dispatch]:
         """Running dispatches that may be over: nothing is scheduled, or they were cancelled.
 
-        What else may have ended them (an event, an erasure) shows only with ``thorough``, which looks for
-        jobs in every running dispatch.
+        What else may have ended them (an event, an erasure) shows only for those ``among`` these, whose jobs
+        are looked for.
         """
 
-    def put_off_beyond(self, longest: timedelta) -> Sequence[DispatchId]:
-        """Running dispatches with a job that the engine put off for more than ``longest``.
+    def put_off_beyond(self, longest: timedelta, among: Sequence[DispatchId]) -> Sequence[DispatchId]:
+        """Those of these that run and have a job that the engine put off for more than ``longest``.
 
-        A due time that a door chose stands, however far ahead: see ``NewJob``. Looks at each dispatch.
+        A due time that a door chose stands, however far ahead: see ``NewJob``.
         """
 
     def set_paused(self, dispatch_id: DispatchId, paused: bool) -> bool:

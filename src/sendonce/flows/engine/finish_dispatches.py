@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from sendonce.domain.engine.failpoints import failpoint
+from sendonce.domain.engine.jobs import BEFORE_ALL
 from sendonce.domain.engine.tenants import DispatchId
 from sendonce.ports.engine import SendingStore
 
 log = logging.getLogger(__name__)
 
 CHUNK = 5_000
-THOROUGH_EVERY = 60.0
+LOOK_EVERY = 60.0
+LOOK_AT_MOST = 50
 BEYOND_EVERY_RETRY = timedelta(days=1)
 """A job that the engine put off so much further than any retry got its time from a clock that was wrong."""
 
@@ -32,20 +34,29 @@ class Finisher:
         self._store = store
         self._pause = pause
         self._longest_wait = timedelta(seconds=longest_retry) + BEYOND_EVERY_RETRY
-        self._thorough_at = time.monotonic()
+        self._look_at = time.monotonic()
+        self._looked_to = BEFORE_ALL
 
     def run(self) -> None:
         """One round. What nobody noted in the dispatch itself is looked for now and then only."""
-        thorough = time.monotonic() >= self._thorough_at
-        if thorough:
-            self._thorough_at = time.monotonic() + THOROUGH_EVERY
+        some: Sequence[DispatchId] = ()
+        if time.monotonic() >= self._look_at:
             self._run_abandoned()
-            for dispatch_id in self._store.dispatches.put_off_beyond(self._longest_wait):
+            some = self._next_to_look_at()
+            for dispatch_id in self._store.dispatches.put_off_beyond(self._longest_wait, some):
                 self._call_back(dispatch_id)
-        for dispatch in self._store.dispatches.to_finish(thorough=thorough):
+        for dispatch in self._store.dispatches.to_finish(among=some):
             if dispatch.cancelled:
                 self._skip_cancelled(dispatch.id)
             self._complete(dispatch.id, dispatch.kind)
+
+    def _next_to_look_at(self) -> Sequence[DispatchId]:
+        """Some at a time, all of them in turn: a round costs the same however many wait."""
+        some = self._store.dispatches.running(self._looked_to, LOOK_AT_MOST)
+        more = len(some) == LOOK_AT_MOST
+        self._looked_to = some[-1] if more else BEFORE_ALL
+        self._look_at = time.monotonic() + (0.0 if more else LOOK_EVERY)
+        return some
 
     def _run_abandoned(self) -> None:
         """The process that planned it was killed. What it had planned is meant to leave, and a door that

@@ -89,7 +89,13 @@ class MemoryDispatches:
 
     # -- pausing, cancelling, finishing --------------------------------------------------------
 
-    def to_finish(self, *, thorough: bool = False) -> Sequence[Dispatch]:  # noqa: ARG002 (every look is)
+    def running(self, after: str, limit: int) -> Sequence[DispatchId]:
+        with self._state.transaction():
+            dispatches = (entry.dispatch for entry in self._state.dispatches.values())
+            ids = sorted(d.id for d in dispatches if d.phase == DispatchPhase.RUNNING and d.id > after)
+            return ids[:limit]
+
+    def to_finish(self, *, among: Sequence[DispatchId] = ()) -> Sequence[Dispatch]:  # noqa: ARG002 (all are)
         with self._state.transaction():
             running = (entry.dispatch for entry in self._state.dispatches.values())
             return [
@@ -102,10 +108,10 @@ class MemoryDispatches:
     def _scheduled(self, dispatch_id: str) -> list[JobRow]:
         return [row for row in self._state.jobs_of(dispatch_id) if row.state == JobState.SCHEDULED]
 
-    def put_off_beyond(self, longest: timedelta) -> Sequence[DispatchId]:
+    def put_off_beyond(self, longest: timedelta, among: Sequence[DispatchId]) -> Sequence[DispatchId]:
         with self._state.transaction() as now:
             running = [e.dispatch for e in self._state.dispatches.values() if not e.dispatch.cancelled]
-            ids = sorted(d.id for d in running if d.phase == DispatchPhase.RUNNING)
+            ids = sorted(d.id for d in running if d.phase == DispatchPhase.RUNNING and d.id in among)
             return [dispatch_id for dispatch_id in ids if self._put_off_past(dispatch_id, now + longest)]
 
     def _put_off_past(self, dispatch_id: str, moment: datetime) -> list[JobRow]:

@@ -108,6 +108,13 @@ def counted(database: Database, tx: Connection) -> Iterator[Tally]:
     tally.write(database, tx)
 
 
+def booked(dispatch_id: sa.Column[str], *columns: str) -> sa.ColumnElement[int]:
+    """The sum of some counters, for a statement about dispatches."""
+    counts = sum((B[name] for name in columns[1:]), start=B[columns[0]])
+    own = sa.select(sa.func.coalesce(sa.func.sum(counts), 0)).where(B.dispatch_id == dispatch_id)
+    return own.correlate(dispatch_id.table).scalar_subquery()
+
+
 def read_books(tx: Connection, dispatch_id: str) -> Books:
     sums = (sa.func.coalesce(sa.func.sum(B[name]), 0).label(name) for name in COLUMNS)
     row = tx.execute(sa.select(*sums).where(B.dispatch_id == dispatch_id)).one()

@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import dispatches, message_jobs
 from sendonce.adapters.stores.sql.arrays import text_array
-from sendonce.adapters.stores.sql.books import counted
+from sendonce.adapters.stores.sql.books import STATES, booked, counted
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
 from sendonce.adapters.stores.sql.rows import in_state, insert_audit, insert_outbox, new_id
@@ -30,7 +30,7 @@ from sendonce.domain.engine.dispatches import (
     refuse_other_senders,
 )
 from sendonce.domain.engine.ids import time_ordered_ids
-from sendonce.domain.engine.jobs import JobState
+from sendonce.domain.engine.jobs import BEFORE_ALL, JobState
 from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.domain.people.suppression_keys import suppression_key
 from sendonce.errors import NotFound, RefusedByRule
@@ -121,21 +121,27 @@ class SqlDispatches:
 
     # -- pausing, cancelling, finishing --------------------------------------------------------
 
-    def to_finish(self, *, thorough: bool = False) -> Sequence[Dispatch]:
-        may_be_over: sa.ColumnElement[bool] | sa.TextClause = _MAY_BE_OVER
-        if thorough:
-            may_be_over = sa.or_(D.cancelled, ~_has_job(JobState.SCHEDULED, JobState.SENDING))
-        query = sa.select(dispatches).where(RUNNING, may_be_over).order_by(D.id)
+    def running(self, after: str, limit: int) -> Sequence[DispatchId]:
+        query = sa.select(D.id).where(RUNNING, D.id > (after or BEFORE_ALL)).order_by(D.id).limit(limit)
         with self._db.reading() as tx:
-            return [as_dispatch(row) for row in tx.execute(query).mappings()]
+            return list(tx.execute(query).scalars())
 
-    def put_off_beyond(self, longest: timedelta) -> Sequence[DispatchId]:
+    def to_finish(self, *, among: Sequence[DispatchId] = ()) -> Sequence[Dispatch]:
+        noted = sa.select(dispatches).where(RUNNING, _MAY_BE_OVER)
+        looked_at = sa.select(dispatches).where(RUNNING, D.id.in_(among))
+        looked_at = looked_at.where(~_has_job(JobState.SCHEDULED, JobState.SENDING))
+        with self._db.reading() as tx:
+            rows = [*tx.execute(noted).mappings(), *(tx.execute(looked_at).mappings() if among else ())]
+        found = {row["id"]: as_dispatch(row) for row in rows}
+        return [found[dispatch_id] for dispatch_id in sorted(found)]
+
+    def put_off_beyond(self, longest: timedelta, among: Sequence[DispatchId]) -> Sequence[DispatchId]:
         with self._db.reading() as tx:
             latest = sa.select(sa.func.max(J.due_at, type_=J.due_at.type)).where(J.dispatch_id == D.id)
             latest = latest.where(in_state(JobState.SCHEDULED)).correlate(dispatches)
             planned, retried = latest.scalar_subquery(), latest.where(_RETRIED).scalar_subquery()
             far = sa.case((D.own_times, retried), else_=planned) > self._db.now(tx) + longest
-            query = sa.select(D.id).where(RUNNING, ~D.cancelled, far).order_by(D.id)
+            query = sa.select(D.id).where(RUNNING, D.id.in_(among), ~D.cancelled, far).order_by(D.id)
             return list(tx.execute(query).scalars())
 
     def set_paused(self, dispatch_id: str, paused: bool) -> bool:
@@ -205,7 +211,7 @@ class SqlDispatches:
             row = lock_dispatch(tx, dispatch_id)
             if row is None:
                 return None
-            lost = sa.or_(D.cancelled, _has_job()) & ~_has_job(JobState.SENT, JobState.IN_DOUBT)
+            lost = sa.or_(D.cancelled, booked(D.id, *STATES) > 0) & (booked(D.id, "sent", "in_doubt") == 0)
             ended = {"phase": "over", "result": sa.case((lost, "failed"), else_="sent"), "ended_at": now}
             update = (
                 dispatches.update()
@@ -222,10 +228,8 @@ class SqlDispatches:
 
 
 def _has_job(*states: JobState) -> sa.ColumnElement[bool]:
-    """Whether a dispatch has a job, or one in one of these states: an index of its own for each state."""
+    """Whether a dispatch has a job in one of these states, each of which has an index of its own."""
     of_dispatch = sa.select(J.id).where(J.dispatch_id == D.id).correlate(dispatches)
-    if not states:
-        return of_dispatch.exists()
     return sa.or_(*(of_dispatch.where(in_state(state)).exists() for state in states))
 
 
