@@ -118,7 +118,8 @@ class EngineSettings:
         "The sender, with a name or without. An address this account may send from.",
         "The Bakery <news@example.com>")
     smtp_ca_file: Path | None = setting("SMTP", kinds.path, None,
-        "Certificates to trust instead of the system's, for a server of your own.", "/etc/ssl/our-ca.pem")
+        "Certificates to trust instead of the system's, for a mail server of your own; IMAP too.",
+        "/etc/ssl/our-ca.pem")
     smtp_messages_per_connection: int = setting("SMTP", whole(1), 100,
         "After so many letters a new connection is made; some servers set a limit.")
     # IMAP

@@ -200,10 +200,15 @@ def _check(size: int) -> None:
 def _translated(where: str) -> Iterator[None]:
     try:
         yield
-    except (imaplib.IMAP4.error, ValueError) as exc:
-        raise Unavailable(f"{where} answered with an error: {_said(exc)}.") from exc
+    except ssl.SSLCertVerificationError as exc:
+        raise Unavailable(
+            f"{where} shows a certificate that is not trusted: {exc.verify_message}. For a server of your "
+            "own, name its authority in SMTP_CA_FILE."
+        ) from exc
     except OSError as exc:
         raise Unavailable(f"{where} does not answer: {exc}.") from exc
+    except (imaplib.IMAP4.error, ValueError) as exc:
+        raise Unavailable(f"{where} answered with an error: {_said(exc)}.") from exc
 
 
 def _said(exc: BaseException) -> str:
