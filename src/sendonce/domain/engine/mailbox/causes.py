@@ -100,6 +100,7 @@ def _cause(said: str, code: str | None) -> Cause:
 
 _IN_ORDER = (
     (Cause.FULL, server_words.FULL),
+    (Cause.DISABLED, server_words.ABANDONED),
     (Cause.FILTERED, server_words.FILTERED),
     (Cause.OURS, server_words.OURS),
     (Cause.UNREACHED, server_words.NAME_SERVER_TROUBLE),

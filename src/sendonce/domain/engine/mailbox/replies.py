@@ -170,7 +170,7 @@ _WISH = any_of(
     r"\b(?:unsubscribe|un-subscribe) (?:me|us|my|this|from|please|immediately|now)\b",
     r"\b(?:please|kindly|pls),? unsubscribe\b",
     r"(?:want|wish|like) to (?:be )?(?:unsubscribed?|opt(?:ed)? out|removed)\b",
-    r"\b(?:remove|delete|take|exclude|strike) (?:my|our|this)\b[^\n.]{0,40}(?:list|mailing|database|address)",
+    r"\b(?:remove|delete|take|exclude|strike) (?:my|our|this) (?:\w+ )?(?:e-?mail|address|contact|name|data)",
     r"\b(?:delete|exclude|strike) (?:me|us)\b",
     r"\bremove (?:me|us)\b",
     r"\btake (?:me|us) off\b",

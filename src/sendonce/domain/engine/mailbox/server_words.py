@@ -5,6 +5,7 @@ from __future__ import annotations
 from sendonce.domain.engine.mailbox.patterns import any_of
 
 _TOO_MUCH = r"(?:too many|excessive|high (?:number|rate|volume) of)"
+ABANDONED = any_of(r"(?:mail ?box|account|user|recipient)[^.\n]{0,60}\b(?:inactivity|inactive)\b")
 FILTERED = any_of(
     r"\bspam",
     r"спам",
