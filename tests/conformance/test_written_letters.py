@@ -16,15 +16,17 @@ from sendonce.adapters.metrics import Metrics
 from sendonce.adapters.stores.schema import dispatches, message_jobs
 from sendonce.adapters.stores.sql.store import SqlStore
 from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.engine.mailbox.classify import MailKind
+from sendonce.domain.engine.mailbox.found import FoundMail, MailCursor, answered_topic
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.directions import Basis, Direction, NewDirection
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.domain.people.suppressions import SuppressionReason
 from sendonce.domain.prospecting.companies import Findings
-from sendonce.domain.prospecting.kept_contacts import ContactKind, SeenContact
+from sendonce.domain.prospecting.kept_contacts import ContactKind, SeenContact, Trouble
 from sendonce.domain.prospecting.send_slots import WorkingHours
 from sendonce.domain.prospecting.tasks import dedupe_task
-from sendonce.domain.prospecting.written_letters import AUTOMATIC, LetterStatus, WrittenLetter
+from sendonce.domain.prospecting.written_letters import AUTOMATIC, KIND, LetterStatus, WrittenLetter
 from sendonce.errors import BadInput, NotFound, RefusedByRule
 from sendonce.flows.engine.tick import tick
 from sendonce.flows.prospecting.find_duplicates import find_all_duplicates
@@ -375,3 +377,41 @@ def test_nobody_is_written_to_who_may_turn_out_to_be_a_duplicate(desk: Desk) -> 
     assert desk.write() == 0
     find_all_duplicates(desk.store, "w", lambda: NOW)
     assert desk.write() == 1
+
+
+def answered(desk: Desk, kind: MailKind, bounce: str | None = None) -> None:
+    """As the mailbox's reader notes what came back to the one letter."""
+    (job,) = desk.store.jobs.list()
+    mail = FoundMail(f"{kind} {bounce}", kind, job.id, bounce=bounce)
+    desk.store.mailbox_log.keep("news@imap", "INBOX", MailCursor(1, 1), [mail], (KIND,))
+    desk.plan()
+
+
+def test_a_contact_that_bounces_gives_way_to_the_next(desk: Desk) -> None:
+    company_id = desk.company("firma.ru", "info@firma.ru", "sales@firma.ru")
+    desk.write(auto=True)
+    assert desk.plan() == 1
+    written_to = desk.one().made.recipient
+    answered(desk, MailKind.BOUNCE, "soft")
+    contacts = desk.store.contacts.of(DEFAULT_TENANT, [company_id])[company_id]
+    assert [contact.trouble for contact in contacts] == [None, None]
+    answered(desk, MailKind.BOUNCE, "hard")
+    contacts = desk.store.contacts.of(DEFAULT_TENANT, [company_id])[company_id]
+    troubles = {contact.seen.value: contact.trouble for contact in contacts}
+    assert troubles.pop(written_to) == Trouble.BOUNCED
+    assert set(troubles.values()) == {None}
+
+
+def test_a_company_that_asks_to_be_left_alone_is(desk: Desk) -> None:
+    company_id = desk.company("firma.ru")
+    desk.write(auto=True)
+    desk.plan()
+    answered(desk, MailKind.REPLY)
+    company = desk.store.companies.get(DEFAULT_TENANT, company_id)
+    assert company is not None
+    assert not company.opt_out
+    answered(desk, MailKind.OPT_OUT)
+    company = desk.store.companies.get(DEFAULT_TENANT, company_id)
+    assert company is not None
+    assert (company.opt_out, company.opt_out_reason) == (True, "asked to be left alone")
+    assert desk.store.outbox.due(answered_topic(KIND), 10) == []

@@ -75,7 +75,9 @@ READING: Mapping[str, frozenset[str]] = {
     "senders": frozenset({"all", "get", "waiting"}),
     "subscribers": frozenset({"all", "attribute_names", "count", "count_lacking", "find", "import_lanes"}),
     "suppressions": frozenset({"all", "covers", "undoable"}),
-    "written_letters": frozenset({"all", "count", "get", "spent_since", "unwritten", "with_prefix"}),
+    "written_letters": frozenset(
+        {"all", "count", "get", "of_job", "spent_since", "unwritten", "with_prefix"}
+    ),
     "workers": frozenset({"claims_of", "find", "open", "statuses"}),
 }
 

@@ -336,6 +336,9 @@ class WrittenLetters(Protocol):
 
     def get(self, tenant_id: TenantId, letter_id: str) -> WrittenLetter | None: ...
 
+    def of_job(self, tenant_id: TenantId, job_id: str) -> WrittenLetter | None:
+        """The letter that a message job sends."""
+
     def all(
         self,
         tenant_id: TenantId,

@@ -10,6 +10,7 @@ from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
+from sendonce.domain.prospecting.written_letters import KIND as PROSPECTING
 from sendonce.errors import BadInput, BadSetting
 from sendonce.settings import Settings
 from sendonce.wiring.messages import known_unsubscribe_secrets
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
     from sendonce.flows.engine.search_sent import SentSearcher
     from sendonce.ports.store import Store
 
-TOLD_DOORS = ("prospecting", "campaign")
-"""The kinds of dispatches whose doors follow what comes back to their letters."""
+TOLD_DOORS = (PROSPECTING,)
+"""The kinds of dispatches whose doors want an entry in the outbox for what comes back to their letters.
+Campaigns look at what was found by themselves."""
 
 
 def read_mailboxes(settings: Settings, store: Store) -> dict[str, Reading]:

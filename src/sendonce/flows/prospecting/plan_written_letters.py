@@ -20,6 +20,7 @@ from sendonce.domain.people.legal_gate import require_footing
 from sendonce.domain.prospecting.pipeline import StepCount
 from sendonce.domain.prospecting.send_slots import WorkingHours, slots_for
 from sendonce.domain.prospecting.written_letters import KIND, LetterStatus, WrittenLetter, sent_text
+from sendonce.flows.prospecting.follow_answers import follow_answers
 from sendonce.ports.prospecting import ProspectingStore
 
 # Longer than any letter waits for its slot and its retries.
@@ -41,6 +42,7 @@ def plan_written_letters(
     """Raises RefusedByRule for a direction that the law blocks."""
     require_footing(direction)
     finish_half_planned(store)
+    follow_answers(store)
     now = store.ledger.now()
     approved = _fit(store, tenant_id, direction)
     taken = store.written_letters.slots_taken(now - _LOOK_BACK, now)

@@ -104,6 +104,12 @@ class SqlWrittenLetters:
             row = tx.execute(query).one_or_none()
             return _as_letter(row) if row else None
 
+    def of_job(self, tenant_id: TenantId, job_id: str) -> WrittenLetter | None:
+        query = _SELECT.where(W.tenant_id == tenant_id, W.job_id == job_id)
+        with self._db.reading() as tx:
+            row = tx.execute(query).one_or_none()
+            return _as_letter(row) if row else None
+
     def all(
         self,
         tenant_id: TenantId,
