@@ -7,13 +7,16 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check format bench crash serve lock clean
+.PHONY: help demo demo-campaign test test-long check format bench crash serve lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 demo: $(VENV)/.run ## send a sample mailout through the sandbox: no account, no network
 	@$(BIN)/sendonce demo
+
+demo-campaign: $(VENV)/.run ## three clients' campaigns with follow-ups, a bad list and a bad sender, days in seconds
+	@$(BIN)/sendonce demo-campaign $(ARGS)
 
 # Many tests wait for real processes: four at a time keep two processors busy.
 test: $(VENV)/.dev ## every test, on SQLite and on a real PostgreSQL

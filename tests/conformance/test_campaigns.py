@@ -146,8 +146,8 @@ def test_a_bad_list_is_paused_with_its_numbers(stage: CampaignStage) -> None:
 
 def test_complaints_block_the_sender_and_nobody_else(stage: CampaignStage) -> None:
     bad, good = stage.sender("a@one.example", daily=100), stage.sender("b@two.example", daily=100)
-    stage.leads(60)
-    stage.campaign()
+    stage.leads(30)
+    campaign = stage.campaign(DAY)
     while True:
         left = stage.run(HOUR)
         mine = [letter.job for letter in left if letter.sender == bad.address]
@@ -155,8 +155,9 @@ def test_complaints_block_the_sender_and_nobody_else(stage: CampaignStage) -> No
             answer(stage, job, EventKind.COMPLAINT)
         if stage.store.sender_holds.get(stage.desk.key_of(bad)):
             break
-    rest = stage.run(2 * DAY, every=4 * HOUR)
+    rest = stage.run(4 * DAY, every=2 * HOUR)
     assert {letter.sender for letter in rest} == {good.address}
+    assert stage.get(campaign).status == CampaignStatus.FINISHED, "nobody waits for the blocked sender"
     hold = stage.store.sender_holds.get(stage.desk.key_of(bad))
     assert hold is not None
     assert hold.until_released

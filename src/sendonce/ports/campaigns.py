@@ -94,6 +94,9 @@ class Campaigns(Protocol):
     def stop_leads(self, campaign_id: str, stops: Sequence[Stop]) -> None:
         """No more letters to these leads; letters of theirs that are planned are over."""
 
+    def stop_leads_of(self, campaign_id: str, sender_id: str, reason: str) -> int:
+        """No more letters to the leads whom this sender has written to; how many there were."""
+
     def message_ids(
         self, campaign_id: str, lead_ids: Sequence[str]
     ) -> Mapping[str, Sequence[tuple[str, str | None]]]:

@@ -80,7 +80,8 @@ class _Lines:
 
     def of(self, table: str, index: int, key: str = "") -> int:
         """The line of a key, else of its table, else the first."""
-        return self._at.get((table, index, key)) or self._at.get((table, index, "")) or 1
+        places = ((table, index, key), (key, 0, ""), (table, index, ""))
+        return next((self._at[place] for place in places if place in self._at), 1)
 
 
 class _Reader:
@@ -183,7 +184,8 @@ class _Reader:
             raise self._wrong(name, index, key, str(exc).rstrip(".")) from exc
 
     def _wrong(self, name: str, index: int, key: str, what: str) -> BadInput:
-        return BadInput(f"Line {self._lines.of(name, index, key)}: {what}.")
+        end = "" if what.endswith("?") else "."
+        return BadInput(f"Line {self._lines.of(name, index, key)}: {what}{end}")
 
 
 def _parse_holidays(days: object) -> frozenset[date]:

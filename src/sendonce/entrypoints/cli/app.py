@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from sendonce.entrypoints.cli import demo, sandbox
 from sendonce.entrypoints.cli.campaigns import campaigns, leads
+from sendonce.entrypoints.cli.campaigns.demo import demo_campaign
 from sendonce.entrypoints.cli.engine import (
     database,
     doctor,
@@ -82,6 +83,7 @@ for group in (
     app.add_typer(group, cls=WholeHelp)
 for command in (
     demo.demo,
+    demo_campaign,
     doctor.doctor,
     service.serve,
     service.worker,

@@ -55,6 +55,7 @@ def _brake_sender(desk: CampaignDesk, campaign: Campaign, limits: SenderLimits) 
     complaints = complaints_of(desk, campaign, limits.sender_id)
     if complaints.tripped:
         _block(desk, limits, complaints)
+    _end_its_conversations(desk, campaign, limits)
     now = desk.now()
     slower = complaints.count > 0 or deferrals_of(desk, campaign, limits.sender_id).tripped
     since = now - limits.paced_at if limits.paced_at else now - now
@@ -74,6 +75,14 @@ def _block(desk: CampaignDesk, limits: SenderLimits, complaints: Brake) -> None:
         return
     desk.store.sender_holds.hold_by_hand(key, complaints.reason(), None, BRAKES)
     _tell(desk, f"The sender {identity.address} is blocked", complaints)
+
+
+def _end_its_conversations(desk: CampaignDesk, campaign: Campaign, limits: SenderLimits) -> None:
+    """Nobody else goes on with what a blocked sender began: a follow-up is an answer to one's own letter."""
+    identity = desk.store.senders.get(limits.sender_id)
+    held = desk.store.sender_holds.get(desk.key_of(identity)) if identity else None
+    if held is not None and held.until_released:
+        desk.store.campaigns.stop_leads_of(campaign.id, limits.sender_id, "its sender is blocked")
 
 
 def _tell(desk: CampaignDesk, what: str, brake: Brake) -> None:

@@ -186,6 +186,13 @@ class SqlProgress:
                     .values(state="over")
                 )
 
+    def stop_leads_of(self, campaign_id: str, sender_id: str, reason: str) -> int:
+        its_own = campaign_leads.update().where(
+            CL.campaign_id == campaign_id, CL.sender_id == sender_id, _OPEN
+        )
+        with self._db.writing() as tx:
+            return tx.execute(its_own.values(state="stopped", reason=reason, due_at=None)).rowcount
+
     def message_ids(
         self, campaign_id: str, lead_ids: Sequence[str]
     ) -> Mapping[str, Sequence[tuple[str, str | None]]]:
