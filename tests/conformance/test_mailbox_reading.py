@@ -245,9 +245,7 @@ def test_another_validity_means_reading_again_without_effects(scene: Scene) -> N
     assert scene.store.mailbox_log.cursor(Account.name, "INBOX") == MailCursor(2, 2)
 
 
-def test_a_crash_between_effect_and_note_changes_nothing(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crash_between_effect_and_note_is_harmless(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     scene.arrives(bounce(scene.job, "5.2.2", "mailbox full"))
     with monkeypatch.context() as patch:
         patch.setattr(type(scene.store.mailbox_log), "keep", _unavailable)

@@ -108,9 +108,7 @@ def test_neighbours_on_both_sides_are_needed(scene: Scene, sides: str) -> None:
 
 
 @pytest.mark.parametrize("lost", ["before", "after"])
-def test_a_neighbour_that_was_taken_and_is_not_there_proves_that_copies_get_lost(
-    scene: Scene, lost: str
-) -> None:
+def test_a_neighbour_that_is_not_there_shows_that_copies_get_lost(scene: Scene, lost: str) -> None:
     scene.letter()
     scene.letter(filed=lost != "before")
     scene.doubt()
