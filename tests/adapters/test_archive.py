@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sendonce.adapters.archive import directory
 from sendonce.adapters.archive.directory import DirectoryArchive
-from sendonce.errors import Unavailable
+from sendonce.errors import NotFound, Unavailable
 
 NOON = datetime(2026, 3, 5, 12, tzinfo=UTC)
 
@@ -108,3 +108,17 @@ def test_a_kind_is_ours_to_choose(tmp_path: Path) -> None:
     """A slip in it would write outside of the folder."""
     with pytest.raises(ValueError, match="no kind of record"):
         DirectoryArchive(tmp_path).keep("../events", "a", b"", NOON)
+
+
+def test_a_record_is_read_from_its_place(tmp_path: Path) -> None:
+    """A place outside, such as another machine's, has none; a damaged file says so."""
+    archive = DirectoryArchive(tmp_path / "archive")
+    place = archive.keep("serp", "a.xml", b"what came", NOON)
+    assert archive.read(place) == b"what came"
+    (tmp_path / "outside.gz").write_bytes(gzip.compress(b"not ours"))
+    for elsewhere in (str(tmp_path / "outside.gz"), place + "x", "", f"{tmp_path}/archive/../outside.gz"):
+        with pytest.raises(NotFound):
+            archive.read(elsewhere)
+    Path(place).write_bytes(b"no gzip")
+    with pytest.raises(Unavailable):
+        archive.read(place)

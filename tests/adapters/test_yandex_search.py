@@ -39,9 +39,22 @@ from sendonce.sandbox.companies.web import CompanyWeb
 from sendonce.sandbox.http_server import Ending, HttpServer, Reply, Request
 from sendonce.sandbox.yandex.faults import OperationFault, SubmitFault
 from sendonce.sandbox.yandex.service import Yandex, YandexSettings
+from tests.adapters.search_provider_contract import ProviderContract, Trouble
 
 T = TypeVar("T")
 PUMPS = SearchRequest("производители насосов", "43", 0)
+
+
+MET_BY_SUBMITS = {
+    Trouble.WRONG_CREDENTIALS: SubmitFault.UNAUTHORIZED,
+    Trouble.BUSY: SubmitFault.THROTTLED,
+    Trouble.REPLY_LOST: SubmitFault.RESET_AFTER,
+}
+MET_BY_OPERATIONS = {
+    Trouble.GONE: OperationFault.EXPIRED,
+    Trouble.GARBLED: OperationFault.BAD_BASE64,
+    Trouble.NOTHING_FOUND: OperationFault.NOTHING,
+}
 
 
 class Clock:
@@ -101,6 +114,17 @@ class Scene:
             authority = ServiceAccountTokens(made, url, exchanges.post_json, self.clock)
         return YandexSearch(YandexAddresses(url, url, folder), authority, exchanges, timedelta(minutes=5))
 
+    def meet(self, trouble: Trouble) -> None:
+        plan = self.yandex.dice.plan
+        plan.pending_seconds = 300 if trouble is Trouble.PENDING else None
+        if trouble in MET_BY_SUBMITS:
+            plan.submits.append(MET_BY_SUBMITS[trouble])
+        elif trouble in MET_BY_OPERATIONS:
+            plan.operations.append(MET_BY_OPERATIONS[trouble])
+
+    def taken(self) -> int:
+        return len(self.yandex.log)
+
     def submit(self, request: SearchRequest = PUMPS, **changes: Any) -> Any:
         return self.run(lambda provider: provider.submit(request), **changes)
 
@@ -111,6 +135,15 @@ class Scene:
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path)
+
+
+@pytest.fixture
+def stage(scene: Scene) -> Scene:
+    return scene
+
+
+class TestYandex(ProviderContract):
+    """What every provider keeps."""
 
 
 def test_a_request_is_accepted_and_answered(scene: Scene) -> None:

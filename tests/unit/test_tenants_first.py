@@ -12,7 +12,7 @@ from sendonce.domain.mailouts.mailouts import MailoutId
 from sendonce.ports.engine import Dispatches, Jobs
 from sendonce.ports.mailouts import Mailouts
 from sendonce.ports.people import Subscribers, Suppressions
-from sendonce.ports.prospecting import Companies, CompanyContacts, Duplicates, WrittenLetters
+from sendonce.ports.prospecting import Companies, CompanyContacts, Duplicates, Searches, WrittenLetters
 
 # What a verb may begin with. Handles come only from verbs that were told the tenant.
 HANDLES = (TenantId, MailoutId, DispatchId)
@@ -46,7 +46,7 @@ def verbs(port: type) -> list[str]:
     "port",
     [
         *(Jobs, Dispatches, Subscribers, Suppressions, Mailouts),
-        *(Companies, CompanyContacts, Duplicates, WrittenLetters),
+        *(Companies, CompanyContacts, Duplicates, Searches, WrittenLetters),
     ],
 )
 def test_every_verb_asks_whose_rows_they_are(port: type) -> None:

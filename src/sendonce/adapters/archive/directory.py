@@ -46,7 +46,7 @@ class DirectoryArchive:
     def read(self, place: str) -> bytes:
         path = Path(place)
         try:
-            if path.is_relative_to(self._folder):
+            if path.is_relative_to(self._folder) and ".." not in path.parts:
                 return gzip.decompress(path.read_bytes())
         except FileNotFoundError:
             pass
