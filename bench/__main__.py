@@ -25,6 +25,7 @@ from bench.rows import (
     build,
     contacts,
     events,
+    history,
     importing,
     link,
     pacing,
@@ -51,6 +52,7 @@ MODULES: tuple[ModuleType, ...] = (
     pacing,
     importing,
     planning,
+    history,
     scale,
 )
 ALL_ROWS = tuple(row for module in MODULES for row in module.ROWS)
