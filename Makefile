@@ -7,16 +7,19 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-campaign test test-long check format bench crash serve lock clean
+.PHONY: help demo demo-campaign demo-prospect test test-long check format bench crash serve lock clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 demo: $(VENV)/.run ## send a sample mailout through the sandbox: no account, no network
 	@$(BIN)/sendonce demo
 
 demo-campaign: $(VENV)/.run ## three clients' campaigns with follow-ups, a bad list and a bad sender, days in seconds
 	@$(BIN)/sendonce demo-campaign $(ARGS)
+
+demo-prospect: $(VENV)/.run ## search, visit sites, write and send letters in the sandbox, in about a minute
+	@$(BIN)/sendonce demo-prospect $(ARGS)
 
 # Many tests wait for real processes: four at a time keep two processors busy.
 test: $(VENV)/.dev ## every test, on SQLite and on a real PostgreSQL
@@ -67,7 +70,7 @@ lock: ## write the requirements locks anew from pyproject.toml
 	  for package in *.deb; do dpkg -x $$package . && rm $$package; done && touch .fetched
 
 clean: ## remove the environment and what tests and demos left
-	@rm -rf .venv .venv-newest .stamp .mypy_cache .ruff_cache .hypothesis sendonce-demo build dist
+	@rm -rf .venv .venv-newest .stamp .mypy_cache .ruff_cache .hypothesis sendonce-demo sendonce-demo-prospect build dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:

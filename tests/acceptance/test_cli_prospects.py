@@ -18,7 +18,7 @@ from sendonce.adapters.stores.sql.store import open_store
 from sendonce.domain.engine.ids import time_ordered_id
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.domain.prospecting.companies import Findings
-from tests.conformance.prospecting_stage import NOW, Prospects, site
+from tests.conformance.prospecting_stage import NOW, Prospects
 
 INN = "7707083893"
 
@@ -47,16 +47,15 @@ class Commands:
 
 @pytest.fixture
 def commands(sqlite_url: str, tmp_path: Path) -> Commands:
-    """Five companies: two with one tax number, two with one name, and one whose title is a formula."""
+    """Five companies: two with one tax number and a formula for a name, two with one name, one unvisited."""
     with closing(open_store(sqlite_url)) as store:
         prospects = Prospects(store)
         for minute, domain in enumerate(("a.ru", "b.ru", "c.ru", "d.ru")):
             prospects.find(domain, now=NOW + timedelta(minutes=minute))
-        shows = Findings(has_contacts=True, inn=[INN], city="Казань")
+        shows = Findings(has_contacts=True, inn=[INN], city="Казань", name="=HYPERLINK(1)")
         named = Findings(has_contacts=True, name="ООО «Ромашка»")
         prospects.visit(NOW + timedelta(hours=1), a=shows, b=shows, c=named, d=named)
-        formula = [site("e.ru", "=HYPERLINK(1)")]
-        prospects.companies.found(DEFAULT_TENANT, prospects.query, formula, NOW + timedelta(hours=2))
+        prospects.find("e.ru", now=NOW + timedelta(hours=2))
         for name in "acd":
             keep_email(prospects, f"{name}.ru", f"info@{'same' if name in 'cd' else name}.ru")
     return Commands(sqlite_url, tmp_path)
@@ -124,7 +123,8 @@ def test_the_export_is_safe_for_a_spreadsheet(commands: Commands) -> None:
     assert [row["domain"] for row in rows] == ["a.ru", "b.ru", "c.ru", "d.ru", "e.ru"]
     assert rows[0]["regions"] == "Казань"
     assert rows[0]["searches"] == "производители насосов"
-    assert rows[4]["name"].startswith("'=")
+    assert rows[2]["name"] == "ООО «Ромашка»"
+    assert rows[0]["name"].startswith("'=")
     lines = commands.run("companies", "export", "--json").stdout.splitlines()
     assert [json.loads(line)["domain"] for line in lines] == [row["domain"] for row in rows]
 

@@ -32,7 +32,8 @@ def test_a_domain_is_one_company(prospects: Prospects) -> None:
     assert found.created == 2
     company = prospects.company("nasos.ru")
     assert found.companies["nasos.ru"] == company.id
-    assert (company.website_url, company.name) == ("https://www.nasos.ru/", "Завод nasos.ru")
+    assert company.website_url == "https://www.nasos.ru/"
+    assert company.facts == (Fact("title", "Завод nasos.ru", "https://www.nasos.ru/catalog?page=2"),)
     assert (company.language, company.status) == ("ru", CompanyStatus.NEW)
 
 
@@ -54,12 +55,12 @@ def test_nothing_found_is_nothing_done(prospects: Prospects) -> None:
 
 def test_hostile_titles_are_stored_readable(prospects: Prospects) -> None:
     """A NUL or a lone surrogate would stop PostgreSQL, a line break a terminal."""
-    hostile = site("a.ru", "Завод\x00 \ud800\r\n\x1b[31m" + "x" * 500)
+    hostile = site("a.ru", "Завод\x00 \ud800\r\n\x1b[31m" + "x" * 5000)
     prospects.companies.found(DEFAULT_TENANT, prospects.query, [hostile], NOW)
-    name = prospects.company("a.ru").name
-    assert name.startswith("Завод [31mxxx")
-    assert name.isprintable()
-    assert len(name) <= 200
+    [title] = prospects.company("a.ru").facts
+    assert title.value.startswith("Завод [31mxxx")
+    assert title.value.isprintable()
+    assert len(title.value) <= 2000
 
 
 def test_another_tenants_companies_are_not_found(prospects: Prospects) -> None:
@@ -110,7 +111,7 @@ def test_a_dead_workers_lease_runs_out(prospects: Prospects) -> None:
     assert not prospects.companies.unreachable(late, "late", NOW)
     assert prospects.companies.visited(now, Findings(has_contacts=False), NOW)
     assert prospects.company("a.ru").status is CompanyStatus.NO_CONTACTS
-    assert prospects.company("a.ru").name == "Завод a.ru"
+    assert prospects.company("a.ru").name == ""
 
 
 def test_what_a_visit_found_is_kept(prospects: Prospects) -> None:

@@ -7,11 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from sendonce.domain.prospecting.pipeline import StepCount, StepName
 from sendonce.settings import Settings
+from sendonce.wiring.searching import (
+    ingest_step,
+    night_window,
+    poll_step,
+    price_of_a_search,
+    search_terms,
+    submit_step,
+)
 
 if TYPE_CHECKING:
+    from sendonce.flows.prospecting.read_funnel import SearchRules
     from sendonce.flows.prospecting.run_pipeline import Step
     from sendonce.ports.prospecting import ProspectingStore
 
@@ -21,7 +31,7 @@ def pipeline_steps(
 ) -> Mapping[StepName, Step]:
     """Those that are wanted, in their order. What a step needs is opened when it runs."""
     most = settings.prospect_batch_size
-    return {name: partial(_MAKERS[name], settings, store, worker, most) for name in wanted if name in _MAKERS}
+    return {name: partial(_MAKERS[name], settings, store, worker, most) for name in wanted}
 
 
 def _visit(settings: Settings, store: ProspectingStore, worker: str, most: int) -> StepCount:
@@ -56,7 +66,23 @@ def _plan(settings: Settings, store: ProspectingStore, _worker: str, _most: int)
     return serve_directions(store, lambda it: plan_written_letters(store, it.tenant_id, it, rules))
 
 
+def search_rules(settings: Settings) -> SearchRules:
+    """For whoever asks what searching may still do. The provider is not asked."""
+    from sendonce.flows.prospecting.read_funnel import SearchRules
+
+    return SearchRules(
+        window=night_window(settings),
+        zone=ZoneInfo(settings.app_timezone),
+        price=price_of_a_search(settings),
+        monthly_budget=settings.search_monthly_budget,
+        terms=search_terms(settings),
+    )
+
+
 _MAKERS = {
+    StepName.SUBMIT: submit_step,
+    StepName.POLL: poll_step,
+    StepName.INGEST: ingest_step,
     StepName.VISIT: _visit,
     StepName.DEDUPE: _dedupe,
     StepName.WRITE: _write,

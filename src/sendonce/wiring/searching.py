@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 from sendonce.domain.engine.hosts import is_loopback
 from sendonce.domain.prospecting.nights import NightWindow
 from sendonce.domain.prospecting.pipeline import StepCount
+from sendonce.domain.prospecting.search_answers import ProviderTerms
 from sendonce.errors import BadSetting
 from sendonce.settings import Settings
 from sendonce.wiring.archive import archive
@@ -35,6 +36,13 @@ def night_window(settings: Settings) -> NightWindow:
 
 def price_of_a_search(settings: Settings) -> float:
     return settings.search_price / 1000
+
+
+def search_terms(settings: Settings) -> ProviderTerms:
+    """The provider's, also where there are no credentials for it."""
+    from sendonce.adapters.search.yandex import yandex_terms
+
+    return yandex_terms(timedelta(seconds=settings.search_first_poll_seconds))
 
 
 def search_provider(settings: Settings) -> SearchProvider:

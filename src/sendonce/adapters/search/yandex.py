@@ -66,6 +66,16 @@ class YandexAddresses:
     folder_id: str
 
 
+def yandex_terms(first_poll: timedelta) -> ProviderTerms:
+    return ProviderTerms(
+        page_size=PAGE_SIZE,
+        first_poll=first_poll,
+        results_live=RESULTS_LIVE,
+        submitting=SUBMITTING,
+        fetching=FETCHING,
+    )
+
+
 class YandexSearch:
     """ports.SearchProvider"""
 
@@ -77,13 +87,7 @@ class YandexSearch:
         self._addresses = addresses
         self._authority = authority
         self._exchanges = exchanges
-        self.terms = ProviderTerms(
-            page_size=PAGE_SIZE,
-            first_poll=first_poll,
-            results_live=RESULTS_LIVE,
-            submitting=SUBMITTING,
-            fetching=FETCHING,
-        )
+        self.terms = yandex_terms(first_poll)
 
     async def submit(self, request: SearchRequest) -> Submission:
         body = json.dumps(self._body(request), ensure_ascii=False).encode()

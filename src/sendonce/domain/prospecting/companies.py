@@ -119,9 +119,9 @@ def home_of(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}/"
 
 
-def short_name(title: str) -> str:
-    """A title as the name of a company that says no better one: in one line, of sensible length."""
-    return readable(title)[:LONGEST_NAME].strip()
+def short_name(name: str) -> str:
+    """A name as a page tells it: in one line, of sensible length."""
+    return readable(name)[:LONGEST_NAME].strip()
 
 
 def readable(text: str) -> str:

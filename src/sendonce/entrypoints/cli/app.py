@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sendonce.entrypoints.cli import demo, sandbox
+from sendonce.entrypoints.cli import demo, demo_prospect, sandbox
 from sendonce.entrypoints.cli.campaigns import campaigns, leads
 from sendonce.entrypoints.cli.campaigns.demo import demo_campaign
 from sendonce.entrypoints.cli.engine import (
@@ -29,6 +29,7 @@ from sendonce.entrypoints.cli.prospecting import (
     companies,
     contacts,
     duplicates,
+    funnel,
     letter_writing,
     prospect,
     searches,
@@ -84,6 +85,7 @@ for group in (
 for command in (
     demo.demo,
     demo_campaign,
+    demo_prospect.demo_prospect,
     doctor.doctor,
     service.serve,
     service.worker,
@@ -98,6 +100,7 @@ for of_mailout in (letters.create, letters.update, letters.preview, letters.dele
     mailouts.group.command()(of_mailout)
 for of_companies in (duplicates.dedupe, duplicates.review, duplicates.undo, duplicates.audit):
     companies.group.command()(of_companies)
+prospect.group.command()(funnel.status)
 for of_letters in (letter_writing.write, letter_writing.plan):
     written_letters.group.command()(of_letters)
 app.command()(service.settings)

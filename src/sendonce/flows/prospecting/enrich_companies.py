@@ -79,12 +79,15 @@ class Enricher:
         if again is None:
             return False
         put_off = self.store.companies.put_off
-        self.done.put_off += await asyncio.to_thread(put_off, visit, again, reading.reason, now)
+        # Counted after the write, here and below, not around it: other visits count meanwhile.
+        was_put_off = await asyncio.to_thread(put_off, visit, again, reading.reason, now)
+        self.done.put_off += was_put_off
         return True
 
     def _give_up(self, visit: Visit, reading: SiteReading) -> None:
         now = self.store.ledger.now()
-        self.done.unreachable += self.store.companies.unreachable(visit, reading.reason, now)
+        ended = self.store.companies.unreachable(visit, reading.reason, now)
+        self.done.unreachable += ended
 
     async def _with_mail(self, seen: Sequence[SeenContact]) -> list[SeenContact]:
         domains = {it.value.rpartition("@")[2] for it in seen if it.kind is ContactKind.EMAIL}
@@ -93,7 +96,8 @@ class Enricher:
 
     def _keep(self, visit: Visit, reading: SiteReading, seen: Sequence[SeenContact]) -> None:
         company, now = visit.company, self.store.ledger.now()
-        self.done.new_contacts += self.store.contacts.keep(company.tenant_id, company.id, seen, now)
+        new = self.store.contacts.keep(company.tenant_id, company.id, seen, now)
+        self.done.new_contacts += new
         findings = self._findings(visit, reading, seen)
         if self.store.companies.visited(visit, findings, now):
             self.done.visited += 1

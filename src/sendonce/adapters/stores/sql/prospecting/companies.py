@@ -201,7 +201,8 @@ def _proposals(sites: Sequence[FoundSite], now: datetime) -> list[dict[str, Any]
             "task": ordered[domain][1],
             "domain": domain,
             "url": home_of(first[domain].url),
-            "name": short_name(first[domain].title),
+            # The title of a page is not a name, but all that is known before the first visit.
+            "facts": [{"fact": "title", "value": readable(first[domain].title), "source": first[domain].url}],
             "language": first[domain].language,
         }
         for domain in sorted(first)
