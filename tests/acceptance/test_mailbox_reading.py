@@ -110,6 +110,7 @@ def test_a_lost_reply_is_settled_by_sent_letters(tmp_path: Path, sqlite_url: str
     (doubt,) = home.json("jobs", "in-doubt")
     assert doubt["search"] == f"rfc822msgid:{doubt['id']}@example.com"
     assert doubt["search"] in home.run("jobs", "in-doubt")
+    assert "folder of sent letters" in doubt["why"]
     home.environment["IN_DOUBT_QUIET_SECONDS"] = "0"
     home.run("tick", "--seconds", "3")
     assert home.json("mailout", "status", mailout)["counts"]["sent"] == 1

@@ -27,6 +27,8 @@ NEAR = timedelta(minutes=5)
 """How far away in time a neighbour may have been claimed."""
 TELLING_TRANSPORTS = frozenset({"ses"})
 """Whose provider publishes an event for every letter that it takes."""
+SEARCHED_TRANSPORTS = frozenset({"smtp"})
+"""Whose provider may keep a copy of every letter that it takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +77,21 @@ class Weighed:
 
 
 def weigh(
-    doubt: Doubt, listening: Listening, look_around: Callable[[], Surroundings], quiet: timedelta
+    doubt: Doubt,
+    listening: Listening,
+    look_around: Callable[[], Surroundings],
+    quiet: timedelta,
+    *,
+    sent_folder: bool = False,
 ) -> Weighed:
-    """``look_around`` costs some queries and is asked only where the rest speaks for absence."""
+    """``look_around`` costs some queries and is asked only where the rest speaks for absence.
+
+    With ``sent_folder`` letters over SMTP are looked for among the sent ones: domain/engine/sent_folder.
+    """
     if doubt.transport is None:
         return _parked("It was never claimed here, but may have been sent from another copy of the database.")
+    if doubt.transport in SEARCHED_TRANSPORTS and sent_folder:
+        return _weigh_search(doubt, listening.now, quiet)
     if doubt.transport not in TELLING_TRANSPORTS:
         return _parked(f"{doubt.transport} never tells afterwards which letters it took.")
     if doubt.death_proof_at is None or doubt.claimed_at is None:
@@ -94,6 +106,21 @@ def weigh(
     if coverage is Coverage.SO_FAR:
         return _waiting(f"Its Send event may still come: absence counts from {_time(quiet_until)} on.")
     return _weigh_surroundings(look_around(), doubt.claimed_at + NEAR > listening.now)
+
+
+def _weigh_search(doubt: Doubt, now: datetime, quiet: timedelta) -> Weighed:
+    """What a person is told meanwhile: the search itself settles it as soon as it can."""
+    if doubt.death_proof_at is None:
+        return _parked("Nothing proves that nobody else is sending it, as after a restored database.")
+    if now < doubt.death_proof_at + quiet:
+        return _waiting(
+            "It is looked for in the folder of sent letters. That it is not there counts from "
+            f"{_time(doubt.death_proof_at + quiet)} on."
+        )
+    return _parked(
+        "It was not found in the folder of sent letters, and no letters accepted just before and just after "
+        "it were found there, to show that every letter is."
+    )
 
 
 def _weigh_surroundings(near: Surroundings, may_be_followed: bool) -> Weighed:

@@ -45,14 +45,23 @@ class DoubtPolicy:
 class Scales:
     """Weighs the doubts of one moment. Those of one group share their surroundings: asked for once."""
 
-    def __init__(self, ledger: Ledger, listening: Listening, quiet: timedelta) -> None:
+    def __init__(
+        self, ledger: Ledger, listening: Listening, quiet: timedelta, *, sent_folder: bool = False
+    ) -> None:
         self._ledger = ledger
         self._listening = listening
         self._quiet = quiet
+        self._sent_folder = sent_folder
         self._known: dict[object, Surroundings] = {}
 
     def weigh(self, doubt: Doubt) -> Weighed:
-        return weigh(doubt, self._listening, lambda: self.surroundings(doubt), self._quiet)
+        return weigh(
+            doubt,
+            self._listening,
+            lambda: self.surroundings(doubt),
+            self._quiet,
+            sent_folder=self._sent_folder,
+        )
 
     def surroundings(self, doubt: Doubt) -> Surroundings:
         place = (doubt.route, doubt.claimed_at, doubt.death_proof_at)
@@ -62,18 +71,23 @@ class Scales:
 
 
 def weigh_doubts(
-    store: SendingStore, quiet: timedelta, *, dispatch_id: str | None = None, limit: int
+    store: SendingStore,
+    quiet: timedelta,
+    *,
+    dispatch_id: str | None = None,
+    limit: int,
+    sent_folder: bool = False,
 ) -> list[tuple[Doubt, Weighed]]:
     """For people: the first doubts, and what each of them waits for."""
-    scales = Scales(store.ledger, store.event_route.listening(), quiet)
+    scales = Scales(store.ledger, store.event_route.listening(), quiet, sent_folder=sent_folder)
     return [(doubt, scales.weigh(doubt)) for doubt in store.ledger.doubts(limit, dispatch_id=dispatch_id)]
 
 
 def summarise_doubts(
-    store: SendingStore, quiet: timedelta, dispatch_id: str, limit: int = 1000
+    store: SendingStore, quiet: timedelta, dispatch_id: str, limit: int = 1000, *, sent_folder: bool = False
 ) -> list[tuple[Weighed, int]]:
     """What the doubts of a dispatch wait for, and how many for each."""
-    found = weigh_doubts(store, quiet, dispatch_id=dispatch_id, limit=limit)
+    found = weigh_doubts(store, quiet, dispatch_id=dispatch_id, limit=limit, sent_folder=sent_folder)
     return Counter(weighed for _, weighed in found).most_common()
 
 

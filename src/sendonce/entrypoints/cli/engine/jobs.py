@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Sequence
-from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sendonce.domain.engine.checks import count_of, listed
-from sendonce.domain.engine.doubts import Weighed
 from sendonce.domain.engine.jobs import Job, JobState
 from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
@@ -21,7 +19,6 @@ from sendonce.wiring.doubts import doubt_quiet, search_for
 
 if TYPE_CHECKING:
     from sendonce.flows.engine.retry_jobs import RetryReport
-    from sendonce.ports.store import Store
 
 group = typer.Typer(name="jobs", help="Message jobs: one letter to one recipient each.", no_args_is_help=True)
 
@@ -63,33 +60,35 @@ def in_doubt(mailout: MailoutOption = None, limit: LimitOption = 1000, json: Jso
     settings = ready_settings()
     with opened_store(settings) as store:
         mailout_id = find_mailout(store, mailout).id if mailout else None
-        weighed = _weighed(store, doubt_quiet(settings), mailout_id, limit)
+        found = weigh_doubts(
+            store,
+            doubt_quiet(settings),
+            dispatch_id=mailout_id,
+            limit=limit,
+            sent_folder=settings.imap_server_files_sent,
+        )
+        weighed = {doubt.job_id: each for doubt, each in found}
         jobs = store.jobs.list(states=[JobState.IN_DOUBT], dispatch_id=mailout_id, limit=limit)
         shown = [(job, weighed[job.id]) for job in jobs if job.id in weighed]
         searches = {job.id: search_for(settings, store, job) for job, _ in shown}
     if json:
         print_json(
             [
-                {**as_dict(job), "parked": found.parked, "why": found.why, "search": searches[job.id]}
-                for job, found in shown
+                {**as_dict(job), "parked": each.parked, "why": each.why, "search": searches[job.id]}
+                for job, each in shown
             ]
         )
         return
-    rows = [(job.id, job.recipient, job.attempt, found.standing, found.why) for job, found in shown]
+    rows = [(job.id, job.recipient, job.attempt, each.standing, each.why) for job, each in shown]
     title = count_of(len(rows), "job in doubt", "jobs in doubt")
     print_table(title, ["id", "recipient", "attempt", "standing", "why"], rows)
-    if any(found.parked for _, found in shown):
+    if any(each.parked for _, each in shown):
         say(PARKED_ADVICE)
     typed = [search for search in searches.values() if search is not None]
     if typed:
         say(SEARCH_ADVICE)
         for search in typed:
             say(f"  {search}")
-
-
-def _weighed(store: Store, quiet: timedelta, mailout_id: str | None, limit: int) -> dict[str, Weighed]:
-    found = weigh_doubts(store, quiet, dispatch_id=mailout_id, limit=limit)
-    return {doubt.job_id: weighed for doubt, weighed in found}
 
 
 @group.command()

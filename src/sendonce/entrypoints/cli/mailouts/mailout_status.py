@@ -52,7 +52,9 @@ def print_status(
     mailout = find_mailout(store, mailout_id)
     books = store.jobs.books(mailout.id)
     progress = explain_progress(store, mailout, books, keys_of(settings))
-    doubts = summarise_doubts(store, doubt_quiet(settings), mailout_id) if books.in_doubt else []
+    searched = settings.imap_server_files_sent
+    quiet = doubt_quiet(settings)
+    doubts = summarise_doubts(store, quiet, mailout_id, sent_folder=searched) if books.in_doubt else []
     if json:
         told = [{"standing": each.standing, "why": each.why, "jobs": count} for each, count in doubts]
         print_json({**mailout_view(mailout, books), **progress_view(progress), "doubts": told})
