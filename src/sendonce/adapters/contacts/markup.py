@@ -82,10 +82,10 @@ class Script:
 
 
 class Seen(NamedTuple):
-    """What a reader sees. ``words``: whether words may stand for signs in it."""
+    """What a reader sees, and where in it words may stand for signs."""
 
     text: str
-    words: bool
+    words: list[int]
 
 
 @dataclass(frozen=True)
@@ -111,11 +111,12 @@ class Page:
         text = _text_of(self.tree, BETWEEN)
         words = words_for_signs(text)
         if not _has_joints(text) and not any(_is_cut(text, at) for at in words):
-            return Seen(text, bool(words))
+            return Seen(text, words)
         # Tags stand inside of what may be an address: which of them part words matters. This is rare.
-        tree = LexborHTMLParser(_BLOCK.sub("\n<", self.html))
+        tree = _parsed(_BLOCK.sub("\n<", self.html))
         _show_as_seen(Page(tree, self.html, [], self.styles, self.markup))
-        return Seen(_text_of(tree, ""), True)
+        text = _text_of(tree, "")
+        return Seen(text, words_for_signs(text))
 
 
 def _has_joints(text: str) -> bool:
@@ -147,9 +148,14 @@ def read_page(html: str) -> Page:
     markup = html.encode("ascii", "ignore").lower()
     if _is_too_deep(markup):
         html = _ALL_BUT_LINKS.sub("\n", html)
-    page = Page(LexborHTMLParser(html), html, scripts, styles, markup)
+    page = Page(_parsed(html), html, scripts, styles, markup)
     _show_as_seen(page)
     return page
+
+
+def _parsed(html: str) -> LexborHTMLParser:
+    """The parser is quicker with bytes. Half of a surrogate pair is no character."""
+    return LexborHTMLParser(html.encode("utf-8", "replace"))
 
 
 def _apart(html: str) -> tuple[str, list[Script], str]:

@@ -87,8 +87,11 @@ _TOP_NAMES = ("tld", "zone", "ext", "top", "part3", "t")
 _LONE_ADDRESS = re.compile(r"/?[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{4,250}")
 _EVENTS = ("onclick", "onmouseover", "onmousedown")
 _HANDLERS = ",".join(f'[{name}*="ail"]' for name in _EVENTS)
+# Looking through the markup first is quicker than to ask the tree for what most pages do not have.
+_META = re.compile(rb"<meta[^<>]{0,500}@")
+_HANDLER = re.compile(rb"on(?:click|mouseover|mousedown)\s*=[^<>]{0,300}?ail")
 _MAILTO_IN_BASE64 = re.compile(r"bWFpbHRv[A-Za-z0-9+/]{8,400}={0,2}")
-_HELD_IN_BASE64 = re.compile(r"""\bdata-[\w-]+\s*=\s*["']([A-Za-z0-9+/]{12,400}={0,2})["']""")
+_HELD_IN_BASE64 = re.compile(r"""data-[\w-]+\s*=\s*["']([A-Za-z0-9+/]{12,400}={0,2})["']""")
 _METAS_OF_MAKERS = re.compile(r"author|creator|generator|developer|designer|twitter|copyright", re.IGNORECASE)
 _SEPARATED = re.compile(
     r"\s*([A-Za-z0-9._-]{1,64})\s*[|#;,:*]{1,2}\s*([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)\s*\Z"
@@ -193,14 +196,16 @@ class _Reading:
                 self._read_value(value)
             elif _LONE_ADDRESS.fullmatch(value):
                 self._take_lone(name.lower(), value.lstrip("/"))
-        for node in self._page.tree.css('meta[content*="@"]')[:_MAX_METAS]:
+        metas = self._page.tree.css('meta[content*="@"]') if _META.search(self._page.markup) else []
+        for node in metas[:_MAX_METAS]:
             named = node.attributes.get("name") or node.attributes.get("property") or ""
             if not _METAS_OF_MAKERS.search(named) and not node.attributes.get("itemprop"):
                 self._find_in(node.attributes.get("content") or "", Source.META)
         names = sorted({name.decode() for name in _PARTS.findall(self._page.markup)})[:_MAX_NAMES]
         if names:
             self._read_parts(",".join(f"[data-{name}]" for name in names))
-        for node in self._page.select(_HANDLERS, b"onclick", b"onmouse"):
+        handlers = self._page.tree.css(_HANDLERS) if _HANDLER.search(self._page.markup) else []
+        for node in handlers[:_MAX_HOLDERS]:
             for name in _EVENTS:
                 self._read_script(node.attributes.get(name) or "", named="mailto")
         self._read_base64()

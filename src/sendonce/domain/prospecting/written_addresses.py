@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -105,8 +105,10 @@ class Written:
     after: str
 
 
-def find_addresses(text: str, is_domain: IsDomain, *, words: bool = True) -> Iterator[Written]:
-    """``is_domain`` says whether a name ends in a top-level domain that exists. A caller who knows that no
+def find_addresses(
+    text: str, is_domain: IsDomain, *, words: Sequence[int] | None = None
+) -> Iterator[Written]:
+    """``is_domain`` says whether a name ends in a top-level domain that exists. A caller who knows where
     ``words`` stand for signs saves the search for them."""
     for start, end in [(0, len(text))] if len(text) < _AFTER else _windows(text, words):
         original = text[start:end]
@@ -122,7 +124,7 @@ def find_addresses(text: str, is_domain: IsDomain, *, words: bool = True) -> Ite
                 )
 
 
-def _windows(text: str, words: bool) -> Iterator[tuple[int, int]]:
+def _windows(text: str, words: Sequence[int] | None) -> Iterator[tuple[int, int]]:
     """Where to look, left to right, without overlaps."""
     start = end = 0
     for signal in _signals(text, words):
@@ -136,20 +138,19 @@ def _windows(text: str, words: bool) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _signals(text: str, words: bool) -> list[int]:
+def _signals(text: str, words: Sequence[int] | None) -> list[int]:
     found: list[int] = []
     for sign in _SIGNS:
         found += _positions(text, sign)
     if "&" in text or "%" in text:
         for sign in _CODED_SIGNS:
             found += _positions(text, sign)
-    if words:
-        found += words_for_signs(text)
+    found += words_for_signs(text) if words is None else words
     return sorted(found)[:_MAX_SIGNALS]
 
 
 def words_for_signs(text: str) -> list[int]:
-    """Where words may stand for an @. If nowhere, ``find_addresses`` need not look for them."""
+    """Where words may stand for an @."""
     hints = islice(_HINT.finditer(text), _MAX_SIGNALS)
     found = [hint.start() for hint in hints if _BRACKETED_AT.match(hint[0])]
     for word in _SPELLED:
