@@ -48,7 +48,7 @@ def _stated(page: Page) -> Iterator[tuple[FactKind, str]]:
     for name in _DESCRIPTIONS:
         yield FactKind.DESCRIPTION, metas.get(name, "")
     yield FactKind.HEADING, _text(page.tree.css_first("h1"))
-    for node in page.select('[itemprop="addressLocality"]', b"addresslocality"):
+    for node in page.select('[itemprop="addressLocality"]', b"sloca"):
         yield FactKind.CITY, node.attributes.get("content") or _text(node)
     written = _CITY.search(page.seen.text)
     yield FactKind.CITY, written[1] if written else ""

@@ -143,7 +143,7 @@ class _Reading:
             self._take_field(name, value, Source.MICRODATA)
 
     def _read_cloudflare(self) -> None:
-        for node in self._page.select(_CLOUDFLARE, b"cfemail", b"email-protection"):
+        for node in self._page.select(_CLOUDFLARE, b"cfem", b"l-pro"):
             hidden = (
                 node.attributes.get("data-cfemail") or (node.attributes.get("href") or "").rpartition("#")[2]
             )

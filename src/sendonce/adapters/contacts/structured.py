@@ -96,9 +96,7 @@ def _fields(root: Any) -> Iterator[tuple[str, str]]:
 
 
 def microdata(page: Page) -> Iterator[tuple[str, str]]:
-    for node in page.select(
-        "[itemprop],[property]", b"itemprop", b'property="email', b'property="tel', b"schema:"
-    ):
+    for node in page.select("[itemprop],[property]", b"mprop", b'y="em', b'y="te', b"ema:"):
         attributes = node.attributes
         name = (attributes.get("itemprop") or attributes.get("property") or "").lower().rpartition(":")[2]
         if name in _FIELDS:

@@ -24,19 +24,23 @@ def tax_numbers(text: str) -> tuple[list[str], list[str]]:
 
 
 def _labelled(text: str, labels: Sequence[str], is_right: Callable[[str], bool]) -> list[str]:
-    found: dict[int, str] = {}
-    for label in labels:
-        at = text.find(label)
-        for _ in range(_MAX_LABELS):
-            if at < 0:
-                break
-            near = text[at + len(label) : at + len(label) + _REACH]
-            number = next(filter(is_right, _numbers(near)), None)
-            # «длинный» has no label in it.
-            if number and not text[at - 1 : at].isalpha():
-                found[at] = number
-            at = text.find(label, at + 1)
-    return list(dict.fromkeys(found[place] for place in sorted(found)))
+    """By the first spelling of the label that has numbers: a page keeps to one."""
+    return next(filter(None, (_behind(text, label, is_right) for label in labels)), [])
+
+
+def _behind(text: str, label: str, is_right: Callable[[str], bool]) -> list[str]:
+    found: dict[str, None] = {}
+    at = text.find(label)
+    for _ in range(_MAX_LABELS):
+        if at < 0:
+            break
+        near = text[at + len(label) : at + len(label) + _REACH]
+        number = next(filter(is_right, _numbers(near)), None)
+        # «длинный» has no label in it.
+        if number and not text[at - 1 : at].isalpha():
+            found[number] = None
+        at = text.find(label, at + 1)
+    return list(found)
 
 
 def _numbers(near: str) -> Iterator[str]:
