@@ -417,8 +417,9 @@ def test_the_web_is_played_by_this_machine_only() -> None:
     [
         {"SMTP_HOST": "smtp.gmail.com", "SMTP_FROM_EMAIL": "a@b.ru"},
         {"SES_FROM_EMAIL": "a@b.ru", "AWS_REGION": "eu-central-1"},
+        {"YANDEX_CLOUD_FOLDER_ID": "b1g0123456789abcdefg"},
     ],
 )
-def test_companies_that_are_made_up_get_no_real_letters(real: dict[str, str]) -> None:
+def test_companies_that_are_made_up_get_no_real_letters_or_searches(real: dict[str, str]) -> None:
     with pytest.raises(BadSetting, match="is not on this machine"):
         load_settings({"WEB_STAND_IN": "http://127.0.0.1:4581", **real}, None)

@@ -144,7 +144,7 @@ def _contradictions(values: Mapping[str, Any], given: _Given) -> list[str]:
 
 
 def _half_a_rehearsal(values: Mapping[str, Any]) -> list[str]:
-    """Companies of a stand-in are made up: no real letter may leave for them."""
+    """Companies of a stand-in are made up: no real letter may leave for them, nor a real search be paid."""
     if not values["WEB_STAND_IN"]:
         return []
     real = [
@@ -152,6 +152,7 @@ def _half_a_rehearsal(values: Mapping[str, Any]) -> list[str]:
         for given, endpoint, is_here in (
             ("SES_FROM_EMAIL", "AWS_ENDPOINT_URL_SESV2", is_loopback_url),
             ("SMTP_HOST", "SMTP_HOST", is_loopback),
+            ("YANDEX_CLOUD_FOLDER_ID", "YANDEX_SEARCH_URL", is_loopback_url),
         )
         if values[given] and not is_here(values[endpoint])
     ]

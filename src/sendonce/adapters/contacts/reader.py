@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import codecs
 import html
-import re
 from collections.abc import Iterator
-from itertools import islice
 from urllib.parse import unquote
 
 from selectolax.lexbor import LexborNode
 
+from sendonce.adapters.contacts.attributes import What, attributes_of, readings_of
 from sendonce.adapters.contacts.charset import decode_page
 from sendonce.adapters.contacts.markup import MAX_PAGE, Page, read_page
 from sendonce.adapters.contacts.phones import (
@@ -21,7 +19,7 @@ from sendonce.adapters.contacts.phones import (
     phone_in_link,
     phones_in_text,
 )
-from sendonce.adapters.contacts.scripts import Text, decoded_base64, rot13_is_used, script_texts
+from sendonce.adapters.contacts.scripts import Text, rot13_is_used, script_texts
 from sendonce.adapters.contacts.structured import json_ld, microdata
 from sendonce.adapters.web.public_suffixes import PublicSuffixes
 from sendonce.adapters.web.site_reader import SiteReader
@@ -43,59 +41,7 @@ from sendonce.errors import BadInput
 
 _LINKS = '[href*=":"],form[action*=":"]'
 _CLOUDFLARE = '[data-cfemail],[href*="/cdn-cgi/l/email-protection#"]'
-_MAX_HOLDERS = 1000
-_MAX_NAMES = 20
 _MAX_LINKS = 5000
-_MAX_METAS = 100
-_MAX_SIGNS = 2000
-# Most others are pictures for fine screens.
-_AT_SIGN = re.compile(r"@(?!\dx\.)")
-_QUOTE = re.compile(r"[\"'][^\"'<>]*\Z")
-_NAME = re.compile(r"\s([a-zA-Z_:][\w:.-]*)\s*=\s*\Z")
-_SCRIPTED = re.compile(r"on[a-z]+\Z", re.IGNORECASE)
-_TELLING = re.compile(r"data-[\w-]+\Z|title\Z|aria-label\Z|alt\Z", re.IGNORECASE)
-_PARTS = re.compile(
-    rb"data-((?:[a-z0-9-]*(?:domain|host|server|site|mail|enc|addr|contact|second|after|part)[a-z0-9-]*|d))\s*="
-)
-_USER_NAMES = (
-    "user",
-    "name",
-    "login",
-    "local",
-    "account",
-    "mailbox",
-    "u",
-    "first",
-    "before",
-    "part1",
-    "email-user",
-    "id",
-)
-_DOMAIN_NAMES = (
-    "domain",
-    "host",
-    "server",
-    "site",
-    "d",
-    "second",
-    "after",
-    "part2",
-    "email-domain",
-    "mail-domain",
-)
-_TOP_NAMES = ("tld", "zone", "ext", "top", "part3", "t")
-_LONE_ADDRESS = re.compile(r"/?[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{4,250}")
-_EVENTS = ("onclick", "onmouseover", "onmousedown")
-_HANDLERS = ",".join(f'[{name}*="ail"]' for name in _EVENTS)
-# Looking through the markup first is quicker than to ask the tree for what most pages do not have.
-_META = re.compile(rb"<meta[^<>]{0,500}@")
-_HANDLER = re.compile(rb"on(?:click|mouseover|mousedown)\s*=[^<>]{0,300}?ail")
-_MAILTO_IN_BASE64 = re.compile(r"bWFpbHRv[A-Za-z0-9+/]{8,400}={0,2}")
-_HELD_IN_BASE64 = re.compile(r"""data-[\w-]+\s*=\s*["']([A-Za-z0-9+/]{12,400}={0,2})["']""")
-_METAS_OF_MAKERS = re.compile(r"author|creator|generator|developer|designer|twitter|copyright", re.IGNORECASE)
-_SEPARATED = re.compile(
-    r"\s*([A-Za-z0-9._-]{1,64})\s*[|#;,:*]{1,2}\s*([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)\s*\Z"
-)
 
 
 class ContactReader:
@@ -119,6 +65,7 @@ class _Reading:
         self._own = own_domain
         self._suffixes = suffixes
         self._country = country_of(own_domain)
+        self._rot13 = any(rot13_is_used(script.body) for script in page.scripts)
         self._emails: list[Email] = []
         self._phones: list[Phone] = []
         self._inn: dict[str, None] = {}
@@ -189,69 +136,19 @@ class _Reading:
         self._ogrn |= dict.fromkeys(ogrn)
 
     def _read_attributes(self) -> None:
-        for name, value in _attributes_with_at(self._page.html):
-            if _SCRIPTED.match(name):
-                self._read_script(html.unescape(value), named="mailto")
-            elif _TELLING.match(name):
-                self._read_value(value)
-            elif _LONE_ADDRESS.fullmatch(value):
-                self._take_lone(name.lower(), value.lstrip("/"))
-        metas = self._page.tree.css('meta[content*="@"]') if _META.search(self._page.markup) else []
-        for node in metas[:_MAX_METAS]:
-            named = node.attributes.get("name") or node.attributes.get("property") or ""
-            if not _METAS_OF_MAKERS.search(named) and not node.attributes.get("itemprop"):
-                self._find_in(node.attributes.get("content") or "", Source.META)
-        names = sorted({name.decode() for name in _PARTS.findall(self._page.markup)})[:_MAX_NAMES]
-        if names:
-            self._read_parts(",".join(f"[data-{name}]" for name in names))
-        handlers = self._page.tree.css(_HANDLERS) if _HANDLER.search(self._page.markup) else []
-        for node in handlers[:_MAX_HOLDERS]:
-            for name in _EVENTS:
-                self._read_script(node.attributes.get(name) or "", named="mailto")
-        self._read_base64()
+        for held in attributes_of(self._page):
+            if held.what is What.SCRIPT:
+                self._read_script(held.text, named="mailto")
+            elif held.what is What.FIELD and self._is_foreign(held.text):
+                continue  # what a form begins with may be a sample
+            elif held.what is What.CODED:
+                self._read_coded(held.text)
+            else:
+                self._find_in(held.text, Source.META if held.what is What.META else Source.ATTRIBUTE)
 
-    def _read_parts(self, holders: str) -> None:
-        """``data-user`` and ``data-domain``, or one attribute that holds the address in some code."""
-        for node in self._page.tree.css(holders)[:_MAX_HOLDERS]:
-            data = {
-                key[5:].lower(): value or ""
-                for key, value in node.attributes.items()
-                if key.startswith("data-")
-            }
-            if not data:
-                continue
-            user, domain, top = (_first(data, names) for names in (_USER_NAMES, _DOMAIN_NAMES, _TOP_NAMES))
-            if user and domain and "@" not in user:
-                host = (
-                    domain.lstrip("@")
-                    if "." in domain or not top
-                    else f"{domain.lstrip('@')}.{top.lstrip('.')}"
-                )
-                self._find_in(f"{user}@{host}", Source.ATTRIBUTE)
-            for key, value in data.items():
-                if key == "enc-email":  # of a plugin for WordPress
-                    value = codecs.encode(value, "rot13").replace("[ng]", "@")
-                if any(word in key for word in ("mail", "enc", "addr", "contact", "cf", "protect")):
-                    self._read_value(value)
-
-    def _read_base64(self) -> None:
-        """Attributes that a script decodes, whatever they are called, and links to mail in base64."""
-        held = [found[0] for found in islice(_MAILTO_IN_BASE64.finditer(self._page.html), _MAX_NAMES)]
-        if any("atob" in script.body for script in self._page.scripts):
-            held += [found[1] for found in islice(_HELD_IN_BASE64.finditer(self._page.html), _MAX_HOLDERS)]
-        for value in held:
-            self._find_in(decoded_base64(value) or "", Source.ATTRIBUTE)
-
-    def _read_value(self, value: str) -> None:
-        """An attribute's text: plain, reversed, in base64, or in rot13 if the page has a script for that."""
-        value = html.unescape(value).strip()[:2000]
-        forms = [value, decoded_base64(value) or "", value[::-1]]
-        if any(rot13_is_used(script.body) for script in self._page.scripts):
-            forms.insert(0, codecs.encode(value, "rot13"))
-        if pair := _SEPARATED.match(value):
-            forms.append(f"{pair[1]}@{pair[2]}")
-        for form in forms:
-            if form and self._find_in(unquote(form), Source.ATTRIBUTE):
+    def _read_coded(self, value: str) -> None:
+        for form in readings_of(value, rot13=self._rot13):
+            if self._find_in(form, Source.ATTRIBUTE):
                 return
 
     def _read_scripts(self) -> None:
@@ -286,11 +183,6 @@ class _Reading:
     def _find_in(self, text: str, source: Source) -> bool:
         taken = [self._take_address(found.address, source) for found in find_addresses(text, self._is_domain)]
         return any(taken)
-
-    def _take_lone(self, name: str, address: str) -> None:
-        """A link that lacks its "mailto:". A form may hold a sample, so only the own domain counts there."""
-        if name == "href" or (name == "value" and not self._is_foreign(address)):
-            self._take_address(address, Source.ATTRIBUTE)
 
     def _take_address(self, text: str, source: Source) -> bool:
         try:
@@ -374,17 +266,3 @@ def _mailto_addresses(href: str) -> Iterator[str]:
         name, _, value = part.partition("=")
         if name.lower() in ("to", "cc"):
             yield unquote(value)
-
-
-def _first(data: dict[str, str], names: tuple[str, ...]) -> str:
-    return next((data[name] for name in names if data.get(name)), "")
-
-
-def _attributes_with_at(markup: str) -> Iterator[tuple[str, str]]:
-    """Name and value of quoted attributes with an @ in them, found from the @ outwards."""
-    for sign in islice(_AT_SIGN.finditer(markup), _MAX_SIGNS):
-        at = sign.start()
-        quoted = _QUOTE.search(markup, max(0, at - 300), at)
-        if quoted and (found := _NAME.search(markup[max(0, quoted.start() - 60) : quoted.start()])):
-            end = markup.find(quoted[0][0], at, at + 2000)
-            yield found[1], markup[quoted.start() + 1 : end if end > 0 else at + 200]

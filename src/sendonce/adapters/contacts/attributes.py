@@ -1,0 +1,166 @@
+"""Addresses in attributes: in plain text, in pieces, or in a code that a script of the page undoes."""
+
+from __future__ import annotations
+
+import codecs
+import html
+import re
+from collections.abc import Iterator
+from enum import Enum
+from itertools import islice
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from sendonce.adapters.contacts.markup import Page
+from sendonce.adapters.contacts.scripts import decoded_base64
+
+_MAX_HOLDERS = 1000
+_MAX_NAMES = 20
+_MAX_METAS = 100
+_MAX_SIGNS = 2000
+# Most others are pictures for fine screens.
+_AT_SIGN = re.compile(r"@(?!\dx\.)")
+_QUOTE = re.compile(r"[\"'][^\"'<>]*\Z")
+_NAME = re.compile(r"\s([a-zA-Z_:][\w:.-]*)\s*=\s*\Z")
+_SCRIPTED = re.compile(r"on[a-z]+\Z", re.IGNORECASE)
+_TELLING = re.compile(r"data-[\w-]+\Z|title\Z|aria-label\Z|alt\Z", re.IGNORECASE)
+_PARTS = re.compile(
+    rb"data-((?:[a-z0-9-]*(?:domain|host|server|site|mail|enc|addr|contact|second|after|part)[a-z0-9-]*|d))\s*="
+)
+_USER_NAMES = (
+    "user",
+    "name",
+    "login",
+    "local",
+    "account",
+    "mailbox",
+    "u",
+    "first",
+    "before",
+    "part1",
+    "email-user",
+    "id",
+)
+_DOMAIN_NAMES = (
+    "domain",
+    "host",
+    "server",
+    "site",
+    "d",
+    "second",
+    "after",
+    "part2",
+    "email-domain",
+    "mail-domain",
+)
+_TOP_NAMES = ("tld", "zone", "ext", "top", "part3", "t")
+_LONE_ADDRESS = re.compile(r"/?[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{4,250}")
+_EVENTS = ("onclick", "onmouseover", "onmousedown")
+_HANDLERS = ",".join(f'[{name}*="ail"]' for name in _EVENTS)
+# Looking through the markup first is quicker than to ask the tree for what most pages do not have.
+_META = re.compile(rb"<meta[^<>]{0,500}@")
+_HANDLER = re.compile(rb"on(?:click|mouseover|mousedown)\s*=[^<>]{0,300}?ail")
+_MAILTO_IN_BASE64 = re.compile(r"bWFpbHRv[A-Za-z0-9+/]{8,400}={0,2}")
+_HELD_IN_BASE64 = re.compile(r"""data-[\w-]+\s*=\s*["']([A-Za-z0-9+/]{12,400}={0,2})["']""")
+_METAS_OF_MAKERS = re.compile(r"author|creator|generator|developer|designer|twitter|copyright", re.IGNORECASE)
+_SEPARATED = re.compile(
+    r"\s*([A-Za-z0-9._-]{1,64})\s*[|#;,:*]{1,2}\s*([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)\s*\Z"
+)
+_CODED_KEYS = ("mail", "enc", "addr", "contact", "cf", "protect")
+
+
+class What(Enum):
+    PLAIN = "an address, or text with one"
+    CODED = "text that may be in some code: see ``readings_of``"
+    SCRIPT = "what a click runs"
+    FIELD = "the value of a form's field"
+    META = "a meta element's content"
+
+
+class Held(NamedTuple):
+    what: What
+    text: str
+
+
+def attributes_of(page: Page) -> Iterator[Held]:
+    """What attributes hold that may be, or make, an address."""
+    for name, value in _attributes_with_at(page.html):
+        if _SCRIPTED.match(name):
+            yield Held(What.SCRIPT, html.unescape(value))
+        elif _TELLING.match(name):
+            yield Held(What.CODED, value)
+        elif _LONE_ADDRESS.fullmatch(value) and name.lower() in ("href", "value"):
+            # A link that lacks its "mailto:", or a field.
+            yield Held(What.FIELD if name.lower() == "value" else What.PLAIN, value.lstrip("/"))
+    yield from _metas(page)
+    yield from _pieces(page)
+    yield from _handlers(page)
+    yield from _in_base64(page)
+
+
+def readings_of(value: str, *, rot13: bool) -> Iterator[str]:
+    """An attribute's text: plain, in base64, reversed, parted; first in ``rot13`` if the page undoes that."""
+    value = html.unescape(value).strip()[:2000]
+    if rot13:
+        yield unquote(codecs.encode(value, "rot13"))
+    yield unquote(value)
+    yield unquote(decoded_base64(value) or "")
+    yield unquote(value[::-1])
+    if pair := _SEPARATED.match(value):
+        yield f"{pair[1]}@{pair[2]}"
+
+
+def _attributes_with_at(markup: str) -> Iterator[tuple[str, str]]:
+    """Name and value of quoted attributes with an @ in them, found from the @ outwards."""
+    for sign in islice(_AT_SIGN.finditer(markup), _MAX_SIGNS):
+        at = sign.start()
+        quoted = _QUOTE.search(markup, max(0, at - 300), at)
+        if quoted and (found := _NAME.search(markup[max(0, quoted.start() - 60) : quoted.start()])):
+            end = markup.find(quoted[0][0], at, at + 2000)
+            yield found[1], markup[quoted.start() + 1 : end if end > 0 else at + 200]
+
+
+def _metas(page: Page) -> Iterator[Held]:
+    if not _META.search(page.markup):
+        return
+    for node in page.tree.css('meta[content*="@"]')[:_MAX_METAS]:
+        named = node.attributes.get("name") or node.attributes.get("property") or ""
+        if not _METAS_OF_MAKERS.search(named) and not node.attributes.get("itemprop"):
+            yield Held(What.META, node.attributes.get("content") or "")
+
+
+def _pieces(page: Page) -> Iterator[Held]:
+    """``data-user`` and ``data-domain``, or one attribute that holds the address in some code."""
+    names = sorted({name.decode() for name in _PARTS.findall(page.markup)})[:_MAX_NAMES]
+    if not names:
+        return
+    for node in page.tree.css(",".join(f"[data-{name}]" for name in names))[:_MAX_HOLDERS]:
+        data = {key[5:].lower(): value or "" for key, value in node.attributes.items() if key[:5] == "data-"}
+        user, domain, top = (_first(data, names) for names in (_USER_NAMES, _DOMAIN_NAMES, _TOP_NAMES))
+        if user and domain and "@" not in user:
+            domain = domain.lstrip("@")
+            host = domain if "." in domain or not top else f"{domain}.{top.lstrip('.')}"
+            yield Held(What.PLAIN, f"{user}@{host}")
+        for key, value in data.items():
+            if key == "enc-email":  # of a plugin for WordPress
+                yield Held(What.PLAIN, codecs.encode(value, "rot13").replace("[ng]", "@"))
+            elif any(word in key for word in _CODED_KEYS):
+                yield Held(What.CODED, value)
+
+
+def _handlers(page: Page) -> Iterator[Held]:
+    if _HANDLER.search(page.markup):
+        for node in page.tree.css(_HANDLERS)[:_MAX_HOLDERS]:
+            yield from (Held(What.SCRIPT, node.attributes.get(name) or "") for name in _EVENTS)
+
+
+def _in_base64(page: Page) -> Iterator[Held]:
+    """Attributes that a script decodes, whatever they are called, and links to mail."""
+    held = [found[0] for found in islice(_MAILTO_IN_BASE64.finditer(page.html), _MAX_NAMES)]
+    if any("atob" in script.body for script in page.scripts):
+        held += [found[1] for found in islice(_HELD_IN_BASE64.finditer(page.html), _MAX_HOLDERS)]
+    yield from (Held(What.PLAIN, decoded_base64(value) or "") for value in held)
+
+
+def _first(data: dict[str, str], names: tuple[str, ...]) -> str:
+    return next((data[name] for name in names if data.get(name)), "")
