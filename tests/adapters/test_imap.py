@@ -7,9 +7,12 @@ from datetime import timedelta
 
 import pytest
 
+from sendonce.adapters.doctor.mailbox import MailboxProbe
 from sendonce.adapters.imap.account import ImapAccount, ImapSettings
+from sendonce.domain.engine.checks import Verdict
 from sendonce.errors import Unavailable
 from sendonce.sandbox.mailbox import Mailbox
+from tests.adapters.doctor_stage import ask
 from tests.adapters.mailbox_stage import account_of, running_mailbox, saying
 
 MONTH = timedelta(days=30)
@@ -82,6 +85,15 @@ def test_a_server_that_is_not_there_is_unavailable() -> None:
     account = ImapAccount(ImapSettings("127.0.0.1", 1, "plain", "news@example.com", "x"))
     with pytest.raises(Unavailable, match=r"127\.0\.0\.1:1 does not answer"):
         account.opened().__enter__()
+
+
+def test_the_doctor_opens_the_folders_and_reads_nothing(mailbox: Mailbox) -> None:
+    found = ask(MailboxProbe(account_of(mailbox), ["INBOX"], files_sent=True))
+    assert found["mailbox"].verdict is Verdict.OK
+    assert not [command for command in mailbox.imap.commands if "FETCH" in command]
+    found = ask(MailboxProbe(account_of(mailbox), ["INBOX", "Junk"], files_sent=False))
+    assert found["mailbox"].verdict is Verdict.WARNING
+    assert "'Junk'" in found["mailbox"].what
 
 
 def greeting_only(line: bytes) -> bytes:

@@ -287,7 +287,21 @@ def ses_sender_probes(settings: Settings, reader: SesReader) -> list[Probe]:
 
 
 def _smtp_probes(settings: Settings, *, leaves: bool) -> list[Probe]:
-    return [smtp_probe(settings), *_domain_probes(settings, None, leaves=leaves)]
+    return [
+        smtp_probe(settings),
+        *_mailbox_probes(settings),
+        *_domain_probes(settings, None, leaves=leaves),
+    ]
+
+
+def _mailbox_probes(settings: Settings) -> list[Probe]:
+    if not settings.imap_host or not settings.imap_username:
+        return []
+    from sendonce.adapters.doctor.mailbox import MailboxProbe
+    from sendonce.wiring.mailbox import own_account
+
+    files_sent = settings.imap_server_files_sent
+    return [MailboxProbe(own_account(settings), settings.imap_folders, files_sent=files_sent)]
 
 
 def smtp_probe(settings: Settings, fix: str | None = None) -> Probe:
