@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from sendonce.adapters.stores.memory import MemoryStore
 from sendonce.adapters.stores.sql.database import Database
@@ -17,6 +18,10 @@ from sendonce.ports.store import Store
 from tests.conformance.backdoor import check_counters
 from tests.conformance.weak_store import WeakStore
 from tests.postgres import PostgresServer, quick_folder, running_postgres
+
+# How long an example takes says more of the machine than of the code.
+settings.register_profile("sendonce", deadline=None)
+settings.load_profile("sendonce")
 
 STORES = ("memory", "weak", "sqlite", "postgres")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -11,6 +11,7 @@ from sendonce.domain.campaigns.campaigns import (
     CampaignStatus,
     ChosenLetter,
     DueLead,
+    LeadStanding,
     LetterEnd,
     NewCampaign,
     Stop,
@@ -18,6 +19,7 @@ from sendonce.domain.campaigns.campaigns import (
 from sendonce.domain.campaigns.leads import Lead, LeadCounts, NewLead
 from sendonce.domain.campaigns.pools import SenderLimits
 from sendonce.domain.campaigns.rotation import Record
+from sendonce.domain.engine.addresses import Address
 from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.ports.people import TenantStore
 
@@ -118,6 +120,9 @@ class Campaigns(Protocol):
     def lead_states(self, campaign_id: str) -> Mapping[str, int]:
         """How many leads are open, finished and stopped."""
 
+    def leads_of(self, campaign_id: str) -> Iterator[LeadStanding]:
+        """Every lead of a campaign, in the order of their ids."""
+
     def next_due(self, campaign_id: str) -> datetime | None: ...
 
 
@@ -130,6 +135,8 @@ class Leads(Protocol):
     def all(
         self, tenant_id: TenantId, direction_id: str | None = None, *, after: str = "", limit: int = 1000
     ) -> Sequence[Lead]: ...
+
+    def find(self, tenant_id: TenantId, direction_id: str, address: Address) -> Lead | None: ...
 
     def count(self, tenant_id: TenantId, direction_id: str) -> int: ...
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sendonce.domain.campaigns.campaign_files import CampaignFile, StepSource
 from sendonce.domain.campaigns.campaigns import NewCampaign, NewStep
 from sendonce.domain.campaigns.clock import CampaignClock
+from sendonce.domain.campaigns.costs import UnitPrice, read_prices
 from sendonce.domain.campaigns.leads import NewLead
 from sendonce.domain.campaigns.pools import SenderLimits
 from sendonce.domain.campaigns.receivers import parse_limits
@@ -143,6 +144,14 @@ def _plain_letter(subject: str, text: str) -> Letter:
         f"<p>{escape(part, quote=False)}</p>".replace("\n", "<br>") for part in text.strip().split("\n\n")
     )
     return Letter(subject, "", f"<html><body>{paragraphs}</body></html>", text.strip())
+
+
+def unit_prices() -> list[UnitPrice]:
+    """From one file of the program."""
+    from importlib.resources import files
+
+    table = files("sendonce.adapters.files").joinpath("unit_prices.csv").read_text(encoding="utf-8")
+    return read_prices(table.splitlines())
 
 
 def leads_in(file: Path, columns: Mapping[str, str], encoding: str) -> Iterator[NewLead | BadRow]:

@@ -131,6 +131,19 @@ class LetterEnd(NamedTuple):
     complained: bool
 
 
+class LeadStanding(NamedTuple):
+    """How far a campaign got with a lead, for a report."""
+
+    email: str
+    company: str | None
+    step: int
+    state: str
+    reason: str | None
+    sender: str | None
+    bounced: bool
+    complained: bool
+
+
 class Stop(NamedTuple):
     """No more letters to this lead."""
 

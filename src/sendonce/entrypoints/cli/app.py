@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from sendonce.entrypoints.cli import demo, demo_prospect, sandbox
-from sendonce.entrypoints.cli.campaigns import campaigns, leads
+from sendonce.entrypoints.cli.campaigns import campaigns, leads, outlook
 from sendonce.entrypoints.cli.campaigns.demo import demo_campaign
 from sendonce.entrypoints.cli.engine import (
     database,
@@ -103,6 +103,8 @@ for of_companies in (duplicates.dedupe, duplicates.review, duplicates.undo, dupl
 prospect.group.command()(funnel.status)
 for of_letters in (letter_writing.write, letter_writing.plan):
     written_letters.group.command()(of_letters)
+for of_campaign in (outlook.preview, outlook.forecast, outlook.report):
+    campaigns.group.command()(of_campaign)
 app.command()(service.settings)
 app.command()(service.version)
 

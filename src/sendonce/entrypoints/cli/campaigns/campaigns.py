@@ -55,7 +55,7 @@ def start(name: Name, json: JsonFlag = False) -> None:
     """Start a campaign with all leads of its direction. A worker sends it."""
     from sendonce.flows.campaigns.start_campaign import start_campaign
 
-    with _found(name) as (desk, campaign):
+    with found_campaign(name) as (desk, campaign):
         leads = start_campaign(desk, campaign, getpass.getuser())
     if json:
         print_json({"id": campaign.id, "status": "running", "leads": leads})
@@ -125,7 +125,7 @@ def status(name: Name, json: JsonFlag = False) -> None:
     """Show how a campaign stands: its letters, its senders and its brakes."""
     from sendonce.flows.campaigns.show_campaign import show_campaign
 
-    with _found(name) as (desk, campaign):
+    with found_campaign(name) as (desk, campaign):
         view = show_campaign(desk, campaign)
     if json:
         print_json(_view(view))
@@ -134,7 +134,7 @@ def status(name: Name, json: JsonFlag = False) -> None:
 
 
 @contextmanager
-def _found(name: str) -> Iterator[tuple[CampaignDesk, Campaign]]:
+def found_campaign(name: str) -> Iterator[tuple[CampaignDesk, Campaign]]:
     from sendonce.wiring.campaigns import campaign_desk
 
     settings = ready_settings()
@@ -146,7 +146,7 @@ def _found(name: str) -> Iterator[tuple[CampaignDesk, Campaign]]:
 
 
 def _steer(name: str, status: str, steer: Callable[[CampaignDesk, Campaign], None], json: bool) -> None:
-    with _found(name) as (desk, campaign):
+    with found_campaign(name) as (desk, campaign):
         steer(desk, campaign)
     if json:
         print_json({"id": campaign.id, "status": status})

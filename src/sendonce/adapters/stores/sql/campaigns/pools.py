@@ -15,6 +15,7 @@ from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import insert_for, new_id
 from sendonce.domain.campaigns.leads import Lead, LeadCounts, NewLead
 from sendonce.domain.campaigns.pools import SenderLimits
+from sendonce.domain.engine.addresses import Address
 from sendonce.domain.engine.tenants import TenantId
 
 L, P, E = leads.c, sender_limits.c, leases.c
@@ -66,6 +67,14 @@ class SqlLeads:
             query = query.where(L.id > after)
         with self._db.reading() as tx:
             return [_as_lead(row) for row in tx.execute(query)]
+
+    def find(self, tenant_id: TenantId, direction_id: str, address: Address) -> Lead | None:
+        query = sa.select(leads).where(
+            L.tenant_id == tenant_id, L.direction_id == direction_id, L.address_key == address.key
+        )
+        with self._db.reading() as tx:
+            row = tx.execute(query).one_or_none()
+            return _as_lead(row) if row else None
 
     def count(self, tenant_id: TenantId, direction_id: str) -> int:
         query = sa.select(sa.func.count()).where(L.tenant_id == tenant_id, L.direction_id == direction_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,11 +15,12 @@ from sendonce.adapters.stores.schema import (
     leads,
     mailbox_messages,
     message_jobs,
+    sender_identities,
     sender_limits,
 )
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import insert_for
-from sendonce.domain.campaigns.campaigns import ChosenLetter, DueLead, LetterEnd, Stop
+from sendonce.domain.campaigns.campaigns import ChosenLetter, DueLead, LeadStanding, LetterEnd, Stop
 from sendonce.domain.campaigns.pools import SenderLimits
 from sendonce.domain.campaigns.rotation import Record
 from sendonce.domain.engine.jobs import JobState
@@ -30,6 +31,7 @@ _OPEN = sa.text("campaign_leads.state = 'open'")
 _JOB = sa.and_(J.dispatch_id == W.dispatch_id, J.recipient_key == W.address_key)
 _OVER = [JobState.SENT, JobState.FAILED, JobState.SKIPPED, JobState.DEAD]
 # What people write back with: a machine's answer is none.
+_PAGE = 2000
 _ANSWERS = ("reply", "opt_out", "complaint")
 
 
@@ -252,6 +254,27 @@ class SqlProgress:
         query = sa.select(CL.state, sa.func.count()).where(CL.campaign_id == campaign_id).group_by(CL.state)
         with self._db.reading() as tx:
             return {row[0]: row[1] for row in tx.execute(query)}
+
+    def leads_of(self, campaign_id: str) -> Iterator[LeadStanding]:
+        last = sa.and_(W.campaign_id == CL.campaign_id, W.lead_id == CL.lead_id, W.step == CL.step)
+        joined = (
+            campaign_leads.join(leads, L.id == CL.lead_id)
+            .outerjoin(sender_identities, sa.cast(sender_identities.c.id, sa.Text) == CL.sender_id)
+            .outerjoin(campaign_letters, last)
+            .outerjoin(message_jobs, _JOB)
+        )
+        columns = (L.email, L.company, CL.step, CL.state, CL.reason, sender_identities.c.address)
+        marks = (J.bounced_at.is_not(None), J.complained_at.is_not(None))
+        query = sa.select(CL.lead_id, *columns, *marks).select_from(joined).order_by(CL.lead_id).limit(_PAGE)
+        after = ""
+        while True:
+            page = query.where(CL.campaign_id == campaign_id)
+            with self._db.reading() as tx:
+                rows = tx.execute(page.where(CL.lead_id > after) if after else page).all()
+            yield from (LeadStanding(*row[1:]) for row in rows)
+            if len(rows) < _PAGE:
+                return
+            after = rows[-1][0]
 
     def next_due(self, campaign_id: str) -> datetime | None:
         query = sa.select(sa.func.min(CL.due_at, type_=CL.due_at.type))
