@@ -151,7 +151,7 @@ class Meddling:
     def __init__(self, change: Callable[[], bool]) -> None:
         self._change = change
 
-    def refusals(self, recipients: Recipients) -> Sequence[Check]:
+    def refusals(self, sender_id: str, recipients: Recipients) -> Sequence[Check]:
         assert self._change()
         return ()
 
@@ -195,7 +195,7 @@ def test_a_time_moved_before_the_clock_gets_to_it_holds(stage: Stage) -> None:
 class Refusing:
     """A provider that would refuse every letter."""
 
-    def refusals(self, recipients: Recipients) -> Sequence[Check]:
+    def refusals(self, sender_id: str, recipients: Recipients) -> Sequence[Check]:
         return [stop("ses.sending", "Sending is paused.", "Answer Amazon's case.", refuses_all=True)]
 
 
