@@ -410,6 +410,13 @@ def test_run_sandbox_in_this_process(tmp_path: Path) -> None:
         "OPENAI_BASE_URL",
         "OPENAI_MODEL",
         "WEB_STAND_IN",
+        "YANDEX_SEARCH_URL",
+        "YANDEX_OPERATION_URL",
+        "YANDEX_IAM_URL",
+        "YANDEX_CLOUD_FOLDER_ID",
+        "YANDEX_CLOUD_API_KEY",
+        "SEARCH_WINDOW",
+        "SEARCH_FIRST_POLL_SECONDS",
     }
     assert Path(environment["SNS_SIGNING_CERT_FILE"]).exists()
 
