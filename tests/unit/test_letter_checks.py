@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +17,9 @@ from sendonce.domain.prospecting.letter_checks import Draft, check_draft, passes
 from sendonce.domain.prospecting.letter_templates import letter_text, template_draft
 from sendonce.domain.prospecting.letter_words import sentences, tokens
 from sendonce.errors import BadInput
-from tests.unit.injections import INJECTED, SOUNDS_LIKE_A_LETTER
+from tests.unit.injections import IN_COMMON_WORDS, INJECTED, SOUNDS_LIKE_A_LETTER
 
+CORPORA = Path(__file__).parents[1] / "corpora"
 RUSSIAN: dict[str, Any] = {
     "company": {
         "name": "ООО «Казань-Насос»",
@@ -94,6 +97,16 @@ def test_nothing_that_a_page_asks_for_gets_into_a_letter(kind: str, place: str) 
     assert failed(named, bodies.get(place, body), brief)
 
 
+@pytest.mark.parametrize("sentence", IN_COMMON_WORDS["ru"])
+def test_common_words_alone_say_nothing_in_russian(sentence: str) -> None:
+    assert failed("Уплотнения", f"{GOOD_RUSSIAN}\n\n{sentence}", read_brief(RUSSIAN))
+
+
+@pytest.mark.parametrize("sentence", IN_COMMON_WORDS["en"])
+def test_common_words_alone_say_nothing_in_english(sentence: str) -> None:
+    assert failed("Mechanical seals", f"{GOOD_ENGLISH}\n\n{sentence}", read_brief(ENGLISH))
+
+
 _COMMON = "мы вам предлагаем это на неделе ваша компания насосы уплотнения дня встреча"
 _WORDS = st.sampled_from(_COMMON.split())
 _PAGES = st.lists(_WORDS, min_size=2, max_size=12).map(" ".join)
@@ -134,6 +147,21 @@ def test_a_letter_about_something_else_is_refused() -> None:
 )
 def test_length_and_language(subject: str, body: str, name: str) -> None:
     assert name in failed(subject, body, read_brief(RUSSIAN))
+
+
+def test_letters_that_are_true_to_their_brief_pass_unless_they_claim_more() -> None:
+    """Most of the others use a word of their own ("always", "protects"), which would be a claim."""
+    corpus = json.loads((CORPORA / "letters" / "true_to_their_brief.json").read_text(encoding="utf-8"))
+    briefs = {name: read_brief(brief) for name, brief in corpus["briefs"].items()}
+    letters = [(it["subject"], it["body"], briefs[it["brief"]]) for it in corpus["letters"]]
+    reasons = [set(failed(*letter)) for letter in letters]
+    assert sum(not reason for reason in reasons) >= len(letters) / 3
+    assert set().union(*reasons) <= {"facts", "denials"}
+
+
+def test_a_text_without_end_is_refused_at_once() -> None:
+    for body in ("a." * 500_000, "@" * 500_000, "насос " * 200_000, "1 " * 500_000):
+        assert "length" in failed("Уплотнения", body, read_brief(RUSSIAN))
 
 
 # -- briefs ------------------------------------------------------------------------------------------

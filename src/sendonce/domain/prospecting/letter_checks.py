@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from sendonce.domain.prospecting.briefs import Brief
-from sendonce.domain.prospecting.letter_vocabulary import DENIALS, is_common
+from sendonce.domain.prospecting.letter_vocabulary import (
+    DENIALS,
+    PHRASES,
+    is_common,
+    is_courtesy,
+    is_glue,
+    is_of_prices,
+)
 from sendonce.domain.prospecting.letter_words import (
     are_related,
     is_number,
@@ -22,10 +29,12 @@ from sendonce.domain.prospecting.letter_words import (
     sentences,
     stem,
     tokens,
+    whole_sentences,
     words,
 )
 
 LONGEST_SUBJECT = 100
+LONGEST_BODY = 5000
 FEWEST_WORDS, MOST_WORDS = 15, 250
 _SHARED_RUN = 4
 _MOST_FOUND = 5
@@ -34,10 +43,10 @@ _SHORTEST_PHONE = 7
 
 _LETTERS = "A-Za-zА-Яа-яЁё"
 _ORDINARY = re.compile(rf"[{_LETTERS}0-9 \n.,:;!?()«»„“”\"'’–—…/-]")
-_LINK = re.compile(
-    r"(?:[a-z][a-z0-9+.-]*:)?//\S+|www\.\S+|[^\W_][\w-]*(?:\.[\w-]+)*\.[^\W\d_]{2,}(?:[/:?#]\S*)?", re.I
-)
-_ADDRESS = re.compile(r"\S+@\S+|\S+\s*(?:\(at\)|\[at\]|\(собака\))\s*\S+", re.I)
+# Bounded, and begun at the beginning of a word only: a long text takes linear time.
+_HOST = r"(?<!\w)[^\W_][\w-]{0,62}(?:\.[\w-]{1,63}){0,8}\.[^\W\d_]{2,24}(?:[/:?#]\S*)?"
+_LINK = re.compile(rf"(?:(?<!\w)[a-z][a-z0-9+.-]{{0,30}}:)?//\S+|(?<!\w)www\.\S+|{_HOST}", re.I)
+_ADDRESS = re.compile(r"(?<!\S)\S+@\S+|(?<!\S)\S+\s*(?:\(at\)|\[at\]|\(собака\))\s*\S+", re.I)
 _PHONE = re.compile(r"\+?\d[\d\s().–-]{5,}\d")
 _PLACEHOLDER = re.compile(
     r"\{[^}]*\}?|\[[^\]]*\]?|<[^>]*>?|%[A-Za-z_]+%|_{2,}|\b(?:TODO|TBD|XXX+|ИМЯ|НАЗВАНИЕ|NAME|COMPANY)\b"
@@ -77,8 +86,13 @@ class LetterCheck:
 
 
 def check_draft(draft: Draft, brief: Brief) -> list[LetterCheck]:
-    """All checks, in the order in which a person would make them."""
-    findings = {name: list(dict.fromkeys(examine(draft, brief))) for name, examine in _CHECKS.items()}
+    """All checks, in the order in which a person would make them.
+
+    Of a text that is far too long, which fails for that, only the beginning is looked at any further.
+    """
+    short = Draft(draft.subject[:LONGEST_BODY], draft.body[:LONGEST_BODY])
+    given = {name: draft if examine is _length else short for name, examine in _CHECKS.items()}
+    findings = {name: list(dict.fromkeys(_CHECKS[name](given[name], brief))) for name in _CHECKS}
     return [LetterCheck(name, not found, found[:_MOST_FOUND]) for name, found in findings.items()]
 
 
@@ -87,6 +101,9 @@ def passes(checks: list[LetterCheck]) -> bool:
 
 
 def _length(draft: Draft, brief: Brief) -> Iterator[str]:  # noqa: ARG001 (all checks are called alike)
+    if len(draft.body) > LONGEST_BODY:
+        yield f"{len(draft.body)} characters: it must have at most {LONGEST_BODY}"
+        return
     count = len(words(draft.body))
     if not draft.subject.strip() or len(draft.subject) > LONGEST_SUBJECT or "\n" in draft.subject:
         yield f"a subject of {len(draft.subject)} characters: it must be a line of 1 to {LONGEST_SUBJECT}"
@@ -154,25 +171,46 @@ def _numbers(draft: Draft, brief: Brief) -> Iterator[str]:
 
 
 def _words(draft: Draft, brief: Brief) -> Iterator[str]:
-    """Every word stands in the brief, or in the vocabulary of any letter."""
-    known = {part for text in brief.trusted() for word in words(text) for part in (word, *word.split("-"))}
-    stems = set(map(stem, known))
+    """Every sentence says something of the brief, in its words and common ones; or it is mere courtesy."""
+    known = _Known(brief)
+    text = _LINK.sub(" ", _ADDRESS.sub(" ", draft.whole))
+    for sentence in whole_sentences(text):
+        without = plain(sentence)
+        for phrase in PHRASES:
+            without = without.replace(phrase, " ")
+        said = [word for word in words(without) if word not in DENIALS and stem(word) not in _CURRENCIES]
+        has_number = any(map(is_number, tokens(sentence)))  # which has a check of its own
+        if has_number or any(map(known.is_own, said)):
+            yield from (word for word in said if not known.allows(word))
+        else:
+            yield from (word for word in said if not is_courtesy(word, brief.language))
 
-    def is_known(word: str) -> bool:
+
+class _Known:
+    """The words that the trusted texts of a brief are made of."""
+
+    def __init__(self, brief: Brief) -> None:
+        texts = [words(text) for text in brief.trusted()]
+        self._words = {part for text in texts for word in text for part in (word, *word.split("-"))}
+        self._stems = set(map(stem, self._words))
+        self._language = brief.language
+        self._has_price = bool(brief.offer.price)
+
+    def is_own(self, word: str) -> bool:
+        """Whether a sentence with this word says something of the brief: mere glue does not."""
+        return self._stands(word) and not is_glue(word, self._language)
+
+    def allows(self, word: str) -> bool:
         return (
-            is_common(word, brief.language)
-            or stem(word) in stems
-            or any(are_related(word, other) for other in known)
+            is_common(word, self._language)
+            or is_courtesy(word, self._language)
+            or (self._has_price and is_of_prices(word))
+            or self._stands(word)
+            or ("-" in word and all(map(self.allows, word.split("-"))))
         )
 
-    for word in words(_LINK.sub(" ", _ADDRESS.sub(" ", draft.whole))):
-        if (
-            word not in DENIALS
-            and stem(word) not in _CURRENCIES
-            and not is_known(word)
-            and not all(map(is_known, word.split("-")))
-        ):
-            yield word
+    def _stands(self, word: str) -> bool:
+        return stem(word) in self._stems or any(are_related(word, other) for other in self._words)
 
 
 def _denials(draft: Draft, brief: Brief) -> Iterator[str]:

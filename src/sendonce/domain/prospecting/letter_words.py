@@ -12,21 +12,29 @@ from collections.abc import Iterator
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’-][^\W\d_]+)*|[%‰₽$€£№]")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|\n+")
+_NEW_SENTENCE = re.compile(r"(?<=[.!?…])\s+(?![a-zа-яё])|\n+")
 _BULLET = "—–-•· \t"
 _THOUSANDS = re.compile(r"(?<=\d)[ \u00a0\u202f](?=\d{3}(?!\d))")
 
-_RUSSIAN_ENDINGS = """
+_RUSSIAN_NOUN_ENDINGS = """
     иями ями ами ого его ому ему ыми ими иях ях ах ией ей ой ий ый ая яя ое ее ые ие ую юю ов ев ам ям ом ем
-    ием     ых их ым им ью ия ья ии ию ь и ы а я о е у ю й
-    ировать ирует ируют ает ают ать яет яют ять ить ит ят ет ут ют еть уть ал ала али ил ила или ел ела ели
-    аем яем им аете яете ите ете
+    ием ых их ым им ью ия ья ии ию ь и ы а я о е у ю й
+"""
+_RUSSIAN_VERB_ENDINGS = """
+    ировать ирует ируют ает ают ать яет яют ять ить ит ят ат ет ут ют еть уть ал ала али ил ила или ел ела ели
+    аем яем аете яете ите ете
 """
 _ENGLISH_ENDINGS = "ies es s ed ing y e"
-_LONGEST_FIRST = {
-    "ru": sorted(_RUSSIAN_ENDINGS.split(), key=len, reverse=True),
-    "en": sorted(_ENGLISH_ENDINGS.split(), key=len, reverse=True),
+# The shortest stem that may be left: with less, "ответ" would lose what looks like the ending of a verb.
+_OF_NOUNS, _OF_VERBS = 3, 5
+_LONGEST_FIRST: dict[str, list[tuple[str, int]]] = {
+    "ru": sorted(
+        [(ending, _OF_NOUNS) for ending in _RUSSIAN_NOUN_ENDINGS.split()]
+        + [(ending, _OF_VERBS) for ending in _RUSSIAN_VERB_ENDINGS.split()],
+        key=lambda it: -len(it[0]),
+    ),
+    "en": sorted(((ending, _OF_NOUNS) for ending in _ENGLISH_ENDINGS.split()), key=lambda it: -len(it[0])),
 }
-_SHORTEST_STEM = 3
 _SHARED_BEGINNING, _LONGEST_DIFFERENCE = 5, 4
 _CYRILLIC = re.compile("[а-я]")
 
@@ -45,8 +53,13 @@ def is_number(token: str) -> bool:
     return token[0].isdigit()
 
 
+def whole_sentences(text: str) -> list[str]:
+    """As a reader sees them: a full stop before a small letter ends an abbreviation."""
+    return _NEW_SENTENCE.split(text)
+
+
 def sentences(text: str) -> Iterator[list[str]]:
-    """The tokens of each sentence; a line of its own is one, too."""
+    """The tokens of each sentence, cut at every full stop; a line of its own is one, too."""
     for sentence in _SENTENCE_END.split(text):
         found = tokens(sentence.lstrip(_BULLET))
         if found:
@@ -62,14 +75,14 @@ def stem(word: str) -> str:
     word = plain(word)
     if not _CYRILLIC.search(word):
         return _cut(word.removesuffix("'s"), "en")
-    if len(word) > _SHORTEST_STEM + 2:
+    if len(word) > _OF_NOUNS + 2:
         word = word.removesuffix("ся").removesuffix("сь")
     return _cut(word, "ru")
 
 
 def _cut(word: str, language: str) -> str:
-    for ending in _LONGEST_FIRST[language]:
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
+    for ending, shortest in _LONGEST_FIRST[language]:
+        if word.endswith(ending) and len(word) - len(ending) >= shortest:
             return word[: -len(ending)]
     return word
 
