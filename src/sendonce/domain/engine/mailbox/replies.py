@@ -159,11 +159,15 @@ def _with_next(lines: list[str]) -> list[tuple[str, str]]:
 # --- the wish to get no more letters -------------------------------------------------------------
 
 _COMMAND = re.compile(
-    r"(?:re:\s*)?(?:please )?(?:un-?subscribe(?: me)?|remove(?: me)?|stop|opt[- ]?out|отписаться|отписка"
-    r"|отпишите(?: меня)?|стоп|abmelden|d[ée]sabonner|dar de baja)[\s.!]*(?:please|пожалуйста)?[\s.!]*",
+    r"(?:re:\s*)?(?:please )?(?:un-?subscribe(?: me)?(?: from [\w\s]{2,30})?|remove(?: me)?|stop|opt[- ]?out"
+    r"|(?:отписаться|отписка|отпишите(?: меня)?)(?: от [\w\s]{2,30})?|стоп|abmelden|d[ée]sabonner"
+    r"|dar de baja)[\s.!]*(?:please|пожалуйста)?[\s.!]*",
     re.IGNORECASE,
 )
-_OUR_ADDRESS = r"(?:мой|наш|этот)(?: \w+)? (?:адрес|ящик|e-?mail|имейл|контакт)"
+# What a letter's own link to unsubscribe by mail may have for a subject.
+_MAILED_COMMAND = re.compile(r"unsubscribe(?::\s?\S{1,100}|\s[\w-]{0,50}\d[\w-]{0,50})", re.IGNORECASE)
+_LINES_OF_A_COMMAND = 4
+_OUR_ADDRESS = r"(?:мой|наш|этот|мои|наши)(?: \w+)? (?:адрес|ящик|e-?mail|имейл|контакт|данны)"
 _LIST = "(?:вашей |своей |ваших |этой )?(?:баз|рассыл|спис|подпис)"
 _WRITE = "(?:пишите|присылайте|шлите|отправляйте|беспокойте|направляйте|рассылайте)"
 _WISH = any_of(
@@ -189,7 +193,10 @@ _WISH = any_of(
     "прошу (?:меня )?отписать",
     rf"(?:удалите|уберите|исключите|вычеркните) (?:меня|нас|{_OUR_ADDRESS}|адрес|из {_LIST})",
     rf"не {_WRITE}(?: \w+)?(?: \w+)? ?(?:больше|нам|мне|сюда|ничего|пис[еь]м|спам|рассылк|подобн|на этот)",
-    rf"больше (?:мне |нам |сюда )?не (?:{_WRITE}|надо писать|нужно писать)",
+    rf"больше (?:мне |нам |сюда |ничего )*не (?:{_WRITE}|надо писать|нужно писать)",
+    "не (?:надо|нужно) (?:мне |нам |больше |ничего |сюда )*(?:писать|присылать|слать|отправлять)",
+    r"\b(?:i|we) (?:do ?n[o']t|don’t|no longer) (?:want|wish|care) to (?:receive|get|hear)",
+    r"\bleave (?:me|us) alone\b",
     "(?:прекратите|отключите|остановите) (?:рассылку|слать|присылать|писать|отправлять|спам)",
     r"\bremove from (?:your|this|the) (?:\w+ )?(?:list|database)",
     r"\bcancel (?:my|our|this) subscription",
@@ -220,7 +227,8 @@ _NOT_A_WISH = any_of(
 
 def is_command(mail: Mail) -> bool:
     """What mail programs send where a letter names an address to unsubscribe at, and what people write."""
-    return _COMMAND.fullmatch(mail.headers.get("subject").strip()) is not None and not _is_bulk(mail)
+    subject = mail.headers.get("subject").strip()
+    return bool(_COMMAND.fullmatch(subject) or _MAILED_COMMAND.fullmatch(subject)) and not _is_bulk(mail)
 
 
 def wants_out(mail: Mail) -> bool:
@@ -228,9 +236,8 @@ def wants_out(mail: Mail) -> bool:
     if _is_bulk(mail):
         return False
     words = own_words(mail)
-    if _COMMAND.fullmatch(words):
-        return True
     most = _MOST_WORDS if is_reply(mail) else _MOST_WORDS_UNASKED
     if len(words.split()) > most or _NOT_A_WISH.search(words):
         return False
-    return _WISH.search(words) is not None
+    first_lines = [line for line in words.split("\n") if line][:_LINES_OF_A_COMMAND]
+    return any(map(_COMMAND.fullmatch, first_lines)) or _WISH.search(words) is not None
