@@ -8,10 +8,12 @@ from uuid import uuid4
 
 import pytest
 
+from sendonce.adapters.stores.sql.store import SqlStore
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.jobs import ClaimedJob, ClaimRequest, JobState, Settlement
 from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber
 from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
+from sendonce.ports.engine import QuickTurns
 from tests.conformance.backdoor import put_off
 from tests.conformance.stage import ACCEPTED, DEFERRED, NOBODY, Stage, address
 
@@ -256,3 +258,10 @@ def test_nothing_is_claimed_by_a_clock_that_has_jumped_ahead(stage: Stage) -> No
     assert turn.now >= now
     in_time = ClaimRequest(worker, str(uuid4()), 5, turn.claims, not_after=now + timedelta(minutes=1))
     assert len(stage.store.ledger.turn((), in_time).claimed) == 1
+
+
+def test_quick_turns_are_for_a_store_within_the_process(stage: Stage) -> None:
+    """Where there is a server to wait for, or no disk, the engine finds no such capability."""
+    store = stage.store
+    has_file = isinstance(store, SqlStore) and store.database.is_sqlite
+    assert isinstance(store.ledger, QuickTurns) == has_file
