@@ -21,6 +21,7 @@ OVER_ALL_TENANTS = {
     # the engine's work, whoever it is for
     *("Mailouts.being_prepared", "Mailouts.due", "Mailouts.running"),
     *("Mailouts.with_stale_report", "Mailouts.with_status"),
+    "Jobs.accepted_near",
     *("Dispatches.abandoned", "Dispatches.put_off_beyond", "Dispatches.to_finish"),
     "Dispatches.running",
     # the database as a whole, or one person whoever wrote to them
