@@ -19,6 +19,7 @@ from sendonce.domain.engine.ids import time_ordered_id
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.domain.prospecting.companies import Findings
 from tests.conformance.prospecting_stage import NOW, Prospects
+from tests.nursery import run_program
 
 INN = "7707083893"
 
@@ -28,9 +29,12 @@ class Commands:
         self.environment = {"PYTHONUTF8": "1", "COLUMNS": "300", "DATABASE_URL": url}
         self.folder = folder
 
-    def run(self, *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return run_program(arguments, self.environment, self.folder)
+
+    def review(self, typed: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "sendonce", *arguments],
+            [sys.executable, "-m", "sendonce", "companies", "review"],
             env=self.environment,
             cwd=self.folder,
             input=typed,
@@ -89,7 +93,7 @@ def test_duplicates_are_merged_reviewed_and_undone(commands: Commands) -> None:
     assert counts == {"enriched": 3, "duplicate": 1, "new": 1}
     [pair] = commands.json("companies", "review")
     assert (pair["primary"]["domain"], pair["duplicate"]["domain"]) == ("c.ru", "d.ru")
-    reviewed = commands.run("companies", "review", typed="what\ny\n")
+    reviewed = commands.review("what\ny\n")
     assert "Merged." in reviewed.stdout
     assert commands.json("companies", "review") == []
     undone = commands.json("companies", "undo", "https://www.b.ru/contacts")
@@ -103,7 +107,7 @@ def test_duplicates_are_merged_reviewed_and_undone(commands: Commands) -> None:
 def test_a_review_may_end_early_and_change_nothing(commands: Commands) -> None:
     commands.json("companies", "dedupe")
     for typed in ("", "q\n", "s\n"):
-        assert commands.run("companies", "review", typed=typed).returncode == 0
+        assert commands.review(typed).returncode == 0
     assert len(commands.json("companies", "review")) == 1
 
 
@@ -143,3 +147,39 @@ def test_the_audit_draws_a_sample_that_shows_repeats(commands: Commands) -> None
     done = commands.run("companies", "audit", "-o", "audit.csv")
     assert "1 repeated (33.33%" in done.stdout
     assert "verdict" in (commands.folder / "audit.csv").read_text(encoding="utf-8-sig").splitlines()[0]
+
+
+def test_the_funnel_needs_no_credentials(commands: Commands) -> None:
+    status = commands.json("prospect", "status")
+    assert list(status["funnel"].items()) == [
+        ("queries", 1),
+        ("operations", 0),
+        ("results", 0),
+        ("companies", 5),
+        ("with contacts", 3),
+        ("letters", 0),
+        ("sent", 0),
+    ]
+    targets = {target["name"]: target for target in status["targets"]}
+    assert targets["letters sent well"]["met"] is None
+    assert targets["repeated domains"]["met"] is False
+    assert commands.run("prospect", "status").returncode == 0
+
+
+def test_a_step_that_cannot_work_says_why_and_stops_no_other(commands: Commands) -> None:
+    """Without credentials nothing is searched; companies are compared all the same."""
+    done = commands.run("prospect", "run", "--only", "submit", "--only", "dedupe", "--json")
+    assert done.returncode == 1
+    submit, dedupe = json.loads(done.stdout)
+    assert "YANDEX_CLOUD_FOLDER_ID" in submit["note"]
+    assert (dedupe["step"], dedupe["done"]) == ("dedupe", 4)
+    journal = commands.json("prospect", "journal", "--step", "dedupe")
+    assert [line["taken"] for line in journal] == [4]
+    commands.run("prospect", "journal", "--csv", "-o", "journal.csv")
+    assert len((commands.folder / "journal.csv").read_text(encoding="utf-8-sig").splitlines()) == 3
+
+
+def test_a_run_is_of_one_manner(commands: Commands) -> None:
+    done = commands.run("prospect", "run", "--once", "--loop")
+    assert done.returncode == 2
+    assert "one of --once, --loop and --until-idle" in done.stderr

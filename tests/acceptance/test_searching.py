@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from sendonce.adapters.stores.schema import companies, quotas, serp_operations, serp_queries, serp_results
 from sendonce.adapters.stores.sql.store import SqlStore, open_store
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
-from sendonce.domain.prospecting.failpoints import NAMES
+from sendonce.domain.prospecting.failpoints import SEARCHING
 from sendonce.domain.prospecting.quotas import PERMIT_LIFE
 from sendonce.domain.prospecting.searches import SUBMITTING, Budget, OperationState, budget_at
 from sendonce.flows.prospecting.add_searches import add_searches
@@ -170,7 +170,7 @@ def test_another_night_adds_nothing(world: World, undisturbed: dict[str, Any]) -
     assert world.rows() == undisturbed
 
 
-@pytest.mark.parametrize("failpoint", NAMES)
+@pytest.mark.parametrize("failpoint", SEARCHING)
 @pytest.mark.parametrize("nth", [1, 3])
 def test_killed_anywhere_and_run_again_it_ends_with_the_same_rows(
     failpoint: str, nth: int, world: World, undisturbed: dict[str, Any]

@@ -17,6 +17,7 @@ from sendonce.ports.prospecting import ProspectingStore
 from sendonce.settings import Settings
 from sendonce.wiring.house import worker_name
 from sendonce.wiring.pipeline import pipeline_steps
+from sendonce.wiring.worker import arm_failpoint
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +26,7 @@ def run_pipeline(
     settings: Settings, store: ProspectingStore, manner: Manner, wanted: Sequence[StepName], name: str
 ) -> Sequence[JournalLine]:
     """The lines that it left; of a loop, which may go on for months, none."""
+    arm_failpoint(settings)
     worker = name or worker_name(settings)
     steps = pipeline_steps(settings, store, wanted, worker)
     with stopped_by_signal() as stopping:

@@ -156,9 +156,10 @@ class Duplicates(Protocol):
     def pairs(
         self, tenant_id: TenantId, state: PairState, *, after: str = "", limit: int = 1000
     ) -> Sequence[KnownPair]:
-        """In the order of their ids. ``after`` is an id."""
+        """In the order of their ids. ``after`` is an id. Of those nominated, only what is not one already."""
 
-    def count(self, tenant_id: TenantId) -> Mapping[PairState, int]: ...
+    def count(self, tenant_id: TenantId) -> Mapping[PairState, int]:
+        """How many ``pairs`` has of each."""
 
     def pairs_of(self, tenant_id: TenantId, company_id: str) -> Sequence[KnownPair]: ...
 

@@ -2,4 +2,6 @@
 
 from __future__ import annotations
 
-NAMES = ("submit-before", "submit-after", "fetch-after", "ingest-kept", "ingest-found")
+SEARCHING = ("submit-before", "submit-after", "fetch-after", "ingest-kept", "ingest-found")
+WRITING = ("site-read", "contacts-kept", "visit-settled", "dedupe-judged", "letter-written", "plan-begun")
+NAMES = (*SEARCHING, *WRITING)

@@ -11,6 +11,7 @@ from sendonce.domain.engine.jobs import JobState
 from sendonce.domain.prospecting.companies import CompanyStatus
 from sendonce.domain.prospecting.quotas import WindowUse
 from sendonce.domain.prospecting.searches import SearchTally
+from sendonce.domain.prospecting.written_letters import LetterStatus
 
 MONTHLY_COMPANIES = 5_000
 SENT_WELL = 0.95
@@ -28,7 +29,7 @@ class OutreachTally:
 
     companies: Mapping[CompanyStatus, int]
     found_in_month: int
-    letters: Mapping[str, int]
+    letters: Mapping[LetterStatus, int]
     jobs: Mapping[JobState, int]
     bounced: int
 

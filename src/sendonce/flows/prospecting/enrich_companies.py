@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from sendonce.domain.engine.failpoints import failpoint
 from sendonce.domain.prospecting.companies import Fact, Findings, Visit
 from sendonce.domain.prospecting.kept_contacts import ContactKind, SeenContact, TakesMail, contacts_on
 from sendonce.domain.prospecting.readings import FactKind, SiteReading
@@ -96,10 +97,13 @@ class Enricher:
 
     def _keep(self, visit: Visit, reading: SiteReading, seen: Sequence[SeenContact]) -> None:
         company, now = visit.company, self.store.ledger.now()
+        failpoint("site-read")
         new = self.store.contacts.keep(company.tenant_id, company.id, seen, now)
         self.done.new_contacts += new
+        failpoint("contacts-kept")
         findings = self._findings(visit, reading, seen)
         if self.store.companies.visited(visit, findings, now):
+            failpoint("visit-settled")
             self.done.visited += 1
             self.done.with_contacts += findings.has_contacts
 

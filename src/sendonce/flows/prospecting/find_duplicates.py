@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from sendonce.domain.engine.failpoints import failpoint
 from sendonce.domain.prospecting.duplicates import Judged
 from sendonce.domain.prospecting.pipeline import StepCount
 from sendonce.domain.prospecting.tasks import TaskKind
@@ -22,6 +23,7 @@ def find_duplicates(
     judged = Judged()
     for task in tasks:
         judged += store.duplicates.look_at(task.tenant_id, task.payload["company"], clock())
+        failpoint("dedupe-judged")
         store.tasks.done(task, clock())
     return StepCount(len(tasks), len(tasks), note=_told(judged))
 

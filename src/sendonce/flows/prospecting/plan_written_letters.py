@@ -13,6 +13,7 @@ from html import escape
 
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.dispatches import NewDispatch, NewJob, ended_topic
+from sendonce.domain.engine.failpoints import failpoint
 from sendonce.domain.engine.letters import Letter
 from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.domain.people.directions import Direction
@@ -92,6 +93,7 @@ def _plan(
         engine_letter = store.letters.put(tenant_id, as_engine_letter(letter, direction))
         if store.written_letters.begin_plan(tenant_id, letter.id, dispatch_id, engine_letter, slot):
             begun.append((letter, engine_letter, slot))
+            failpoint("plan-begun")
     jobs = [_job(letter, engine_letter, slot) for letter, engine_letter, slot in begun]
     return _hand_over(store, dispatch_id, jobs)
 

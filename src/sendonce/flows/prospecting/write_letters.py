@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 
 from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.engine.failpoints import failpoint
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.directions import Direction
 from sendonce.domain.people.legal_gate import require_footing, why_not
@@ -69,7 +70,9 @@ def _write_to(store: ProspectingStore, direction: Direction, prospect: Prospect,
     spent = store.written_letters.spent_since(now - _NIGHT) if rules.model and not reason else 0.0
     letter = write_letter(brief, None if reason else rules.model, rules.budget - spent)
     new = _as_written(direction, prospect, brief, letter, rules.auto_approve, reason)
-    return store.written_letters.add(direction.tenant_id, new, now) is not None
+    added = store.written_letters.add(direction.tenant_id, new, now)
+    failpoint("letter-written")
+    return added is not None
 
 
 def _why_skip(store: ProspectingStore, direction: Direction, prospect: Prospect) -> str | None:

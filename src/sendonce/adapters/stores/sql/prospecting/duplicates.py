@@ -47,6 +47,16 @@ M = company_merges.c
 MARK = company_marks.c
 K = contacts.c
 _WRITTEN_TO = (C.status != CompanyStatus.DUPLICATE) & ~C.opt_out
+
+
+def _primary_of(company_id: sa.ColumnElement[str]) -> sa.ScalarSelect[str]:
+    one = companies.alias()
+    primary = sa.func.coalesce(one.c.primary_id, one.c.id)
+    return sa.select(primary).where(one.c.id == company_id).scalar_subquery()
+
+
+# A pair that is nominated by one evidence and one already by another needs nobody's review.
+_UNDECIDED = (M.state != PairState.NOMINATED) | (_primary_of(M.primary_id) != _primary_of(M.duplicate_id))
 # Enough to tell a hub and a common name, and no more: a page of a parking service may have thousands.
 _MOST_BEARERS = max(HUB, MOST_NAMESAKES) + 1
 
@@ -168,13 +178,14 @@ class SqlDuplicates:
     def pairs(
         self, tenant_id: TenantId, state: PairState, *, after: str = "", limit: int = 1000
     ) -> Sequence[KnownPair]:
-        query = sa.select(company_merges).where(M.tenant_id == tenant_id, M.state == state)
+        query = sa.select(company_merges).where(M.tenant_id == tenant_id, M.state == state, _UNDECIDED)
         if after:
             query = query.where(M.id > after)
         return self._known(query.order_by(M.id).limit(limit))
 
     def count(self, tenant_id: TenantId) -> Mapping[PairState, int]:
-        query = sa.select(M.state, sa.func.count()).where(M.tenant_id == tenant_id).group_by(M.state)
+        query = sa.select(M.state, sa.func.count()).where(M.tenant_id == tenant_id, _UNDECIDED)
+        query = query.group_by(M.state)
         with self._db.reading() as tx:
             return {PairState(row[0]): row[1] for row in tx.execute(query)}
 

@@ -12,6 +12,7 @@ from sendonce.domain.engine.jobs import JobState
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.prospecting.companies import CompanyStatus
 from sendonce.domain.prospecting.funnel import OutreachTally
+from sendonce.domain.prospecting.written_letters import LetterStatus
 
 C = companies.c
 W = written_letters.c
@@ -39,7 +40,7 @@ class SqlFunnels:
             return OutreachTally(
                 companies={CompanyStatus(status): number for status, number in tx.execute(by_status)},
                 found_in_month=tx.execute(sa.select(count).select_from(companies).where(fresh)).scalar_one(),
-                letters=dict(tx.execute(letters).tuples().all()),
+                letters={LetterStatus(status): number for status, number in tx.execute(letters)},
                 jobs={JobState(state): number for state, number, _ in states},
                 bounced=sum(number or 0 for *_, number in states),
             )
