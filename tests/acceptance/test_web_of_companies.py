@@ -14,6 +14,7 @@ from sendonce.adapters.stores.sql.store import SqlStore, open_store
 from sendonce.adapters.web.site_reader import site_reader
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.domain.prospecting.companies import CompanyStatus, FoundSite
+from sendonce.domain.prospecting.kept_contacts import ContactKind, SeenContact
 from sendonce.sandbox.companies import CompanyWeb
 from tests.adapters.sandbox_stage import Sandbox
 from tests.conformance.prospecting_stage import NOW, Prospects
@@ -131,6 +132,18 @@ def test_the_list_and_the_export_show_the_same(world: World) -> None:
         rows = list(csv.DictReader(file))
     assert [row["value"] for row in rows] == [contact["value"] for contact in listed["contacts"]]
     assert len(rows) == listed["counts"]["email"]
+
+
+def test_an_export_is_harmless_in_a_spreadsheet(world: World) -> None:
+    formula = SeenContact(ContactKind.EMAIL, '=cmd|"/c calc"!a1@firma.ru', 0.1, "text", "https://firma.ru/")
+    company = world.store.companies.all(DEFAULT_TENANT, limit=1)[0]
+    world.store.contacts.keep(DEFAULT_TENANT, company.id, [formula], NOW)
+
+    done = run_program(["contacts", "export"], world.environment, world.folder)
+
+    cells = [cell for row in csv.reader(done.stdout.splitlines()) for cell in row]
+    assert any("=cmd" in cell for cell in cells)
+    assert not any(cell.startswith("=") for cell in cells)
 
 
 def test_the_web_is_the_same_for_the_same_seed() -> None:

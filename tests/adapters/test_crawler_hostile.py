@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import gzip
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
 import httpcore
 import pytest
+import trustme
 
 from sendonce.adapters.web.crawler import VisitLimits
 from sendonce.adapters.web.guarded_network import AddressRefused, GuardedNetwork, Resolve, StandIn
 from sendonce.adapters.web.page_fetch import FetchLimits
 from sendonce.domain.prospecting.readings import SiteReading
 from sendonce.sandbox.http_server import Ending, Reply
-from tests.adapters.http_server import dripping
+from tests.adapters.http_server import ScriptedServer, answer, dripping
 from tests.adapters.web_stage import HASTE, Web, crawler, emails, html, moved, reasons
 
 QUICK = VisitLimits(pause=0.0, seconds=5.0, fetch=FetchLimits(most_bytes=100_000, seconds=0.3))
@@ -78,6 +80,38 @@ def test_the_connection_goes_to_the_address_that_was_checked(monkeypatch: pytest
     # The second look-up is that of http, after https was refused: the name has changed its mind by then.
     assert wire.asked == ["93.184.216.34"]
     assert "not on the public internet" in visit.refusals[-1].reason
+
+
+class Detour(httpcore.AnyIOBackend):
+    """Every address leads to a port of this machine, as a router might do it."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    async def connect_tcp(
+        self, host: str, port: int, *_: object, **__: object
+    ) -> httpcore.AsyncNetworkStream:
+        return await super().connect_tcp("127.0.0.1", self._port)
+
+
+@pytest.mark.parametrize(("certified", "home"), [("firma.ru", "https://firma.ru/"), ("other.ru", None)])
+def test_the_certificate_is_checked_for_the_name(
+    monkeypatch: pytest.MonkeyPatch, certified: str, home: str | None
+) -> None:
+    authority = trustme.CA()
+    server_side, client_side = (
+        ssl.SSLContext(kind) for kind in (ssl.PROTOCOL_TLS_SERVER, ssl.PROTOCOL_TLS_CLIENT)
+    )
+    authority.issue_cert(certified).configure_cert(server_side)
+    authority.configure_trust(client_side)
+    page = answer(200, b"text of a page", Content_Type="text/html")
+    with ScriptedServer([answer(404), page, *[answer(404)] * 9], tls=server_side) as server:
+        detour = Detour(server.port)
+        monkeypatch.setattr(httpcore, "AnyIOBackend", lambda: detour)
+        one = crawler(GuardedNetwork(answers(["93.184.216.34"])), tls=client_side)
+        visit = asyncio.run(one.visit("https://firma.ru/"))
+    assert visit.home == home
+    assert home or "its certificate is not good" in visit.reason
 
 
 @pytest.mark.parametrize("url", ["http://firma.ru:22/", "https://firma.ru:8443/", "http://firma.ru:6379/"])

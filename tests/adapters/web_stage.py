@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
@@ -62,9 +63,14 @@ class Web:
         return self.run(lambda there: crawler(GuardedNetwork(stand_in=there), limits, agent_page).visit(url))
 
 
-def crawler(network: GuardedNetwork, limits: VisitLimits = HASTE, agent_page: str = "") -> WebCrawler:
+def crawler(
+    network: GuardedNetwork,
+    limits: VisitLimits = HASTE,
+    agent_page: str = "",
+    tls: ssl.SSLContext | None = None,
+) -> WebCrawler:
     reader = PageReader(ContactReader(site_reader(), public_suffixes()))
-    return WebCrawler(site_reader(), reader, network, limits, agent_page)
+    return WebCrawler(site_reader(), reader, network, limits, agent_page, tls)
 
 
 def reasons(visit: SiteReading) -> str:

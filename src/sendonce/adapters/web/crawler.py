@@ -45,18 +45,20 @@ class WebCrawler:
         network: GuardedNetwork,
         limits: VisitLimits,
         agent_page: str = "",
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._sites = sites
         self._reader = reader
         self._network = network
         self._limits = limits
+        self._given_tls = tls
         self._hosts = Hosts()
         self._agent = f"{AGENT}/1.0 (+{agent_page})" if agent_page else f"{AGENT}/1.0"
 
     # Reading the certificates of the system takes 20 ms.
     @cached_property
     def _tls(self) -> ssl.SSLContext:
-        return ssl.create_default_context()
+        return self._given_tls or ssl.create_default_context()
 
     async def visit(self, url: str) -> SiteReading:
         fetcher = PageFetcher(self._network, self._tls, self._agent, self._limits.fetch)

@@ -12,6 +12,8 @@ MOST_BYTES = 500 * 1024  # RFC 9309 §2.5: at least that much is read
 _LOCATION = re.compile(r"<loc>\s*(?:<!\[CDATA\[)?\s*([^<\s\]]{1,2000})", re.IGNORECASE)
 _MOST_PAGES = 20_000
 _MOST_SITEMAPS = 3
+# No visit waits that long.
+_LONGEST_PAUSE = 86_400.0
 
 
 class Robots:
@@ -26,8 +28,9 @@ class Robots:
 
     @property
     def pause(self) -> float:
-        """Seconds that it asks for between two requests."""
-        return float(self._rules.crawl_delay(self._agent) or 0.0)
+        """Seconds that it asks for between two requests. "nan" and negative numbers ask for none."""
+        asked = float(self._rules.crawl_delay(self._agent) or 0.0)
+        return min(asked, _LONGEST_PAUSE) if asked >= 0 else 0.0
 
     @property
     def sitemaps(self) -> list[str]:
