@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sendonce.domain.engine.mailbox.addresses import first_address
+from sendonce.domain.engine.mailbox.automatic import is_automatic
 from sendonce.domain.engine.mailbox.causes import Bounce, Cause, Diagnosis, readable
 from sendonce.domain.engine.mailbox.mime import Mail
 from sendonce.domain.engine.mailbox.notices import from_daemon, read_notice
-from sendonce.domain.engine.mailbox.replies import is_automatic, is_command, is_reply, own_words, wants_out
+from sendonce.domain.engine.mailbox.own_words import own_words
+from sendonce.domain.engine.mailbox.replies import is_reply
 from sendonce.domain.engine.mailbox.reports import DeliveryStatus, delivery_status, feedback
+from sendonce.domain.engine.mailbox.wishes import is_command, wants_out
 
 
 class MailKind(StrEnum):
