@@ -54,6 +54,8 @@ def fill(store: SqlStore, jobs: int, waiting: int) -> None:
         tally.write(store.database, tx)
     for number in range(waiting):
         _let_wait(store, number)
+    while store.people.shelve():
+        pass
     with store.database.engine.connect() as connection:
         connection.exec_driver_sql("ANALYZE")
         connection.commit()
@@ -81,24 +83,29 @@ def _let_wait(store: SqlStore, number: int) -> None:
 
 def _statement(store: SqlStore, statement: str) -> str:
     """The series of numbers and the id made of one, as each database writes them."""
-    sqlite = store.database.is_sqlite
-    series, own_id = (_SQLITE_SERIES, _SQLITE_ID) if sqlite else (_POSTGRES_SERIES, _POSTGRES_ID)
-    return statement.replace("SERIES", series).replace("OWN_ID", own_id)
+    words = _SQLITE if store.database.is_sqlite else _POSTGRES
+    for word, meaning in words.items():
+        statement = statement.replace(word, meaning)
+    return statement
 
 
-_POSTGRES_SERIES = "generate_series({start}, {end} - 1) AS s (i)"
-_SQLITE_SERIES = (
-    "(WITH RECURSIVE k (i) AS (SELECT {start} UNION ALL SELECT i + 1 FROM k WHERE i < {end} - 1) "
-    "SELECT i FROM k)"
-)
-_POSTGRES_ID = "('01800000-0000-7000-9000-' || lpad(to_hex(i::bigint), 12, '0'))::uuid"
-_SQLITE_ID = "printf('01800000-0000-7000-9000-%012x', i)"
+_POSTGRES = {
+    "SERIES": "generate_series({start}, {end} - 1) AS s (i)",
+    "OWN_ID": "('01800000-0000-7000-9000-' || lpad(to_hex(i::bigint), 12, '0'))::uuid",
+    "OWN_KEY": "lpad(to_hex(i::bigint), 32, '0')",
+}
+_SQLITE = {
+    "SERIES": "(WITH RECURSIVE k (i) AS (SELECT {start} UNION ALL SELECT i + 1 FROM k WHERE i < {end} - 1) "
+    "SELECT i FROM k)",
+    "OWN_ID": "printf('01800000-0000-7000-9000-%012x', i)",
+    "OWN_KEY": "printf('%032x', i)",
+}
 _JOBS = """
 INSERT INTO message_jobs (
     id, tenant_id, dispatch_id, recipient, recipient_key, suppression_key, fields, state, attempt,
     due_at, claimed_at, settled_at, send_event_at, delivered_at, message_id, accepted_attempt)
 SELECT OWN_ID, 'default', '{mailout}', 'person' || i || '@example.com', 'person' || i || '@example.com',
-    'key ' || i, '{{}}', 'sent', 1, '2026-01-01 00:00:00.000000',
+    OWN_KEY, '{{}}', 'sent', 1, '2026-01-01 00:00:00.000000',
     '2026-01-01 00:00:00.000000', '2026-01-01 00:00:00.000000', '2026-01-01 00:00:00.000000',
     '2026-01-01 00:00:00.000000', 'm' || i, 1
 FROM SERIES
@@ -136,6 +143,7 @@ class Present:
         ]
         store.ledger.turn(ends, None)
         self._sent = self._in_hand[0]
+        self._person = parse_address(self._sent.recipient)
         self.turn()
         self.turn()
 
@@ -184,6 +192,12 @@ class Present:
     def sent_of_a_mailout(self) -> None:
         assert len(self.store.jobs.list(states=[JobState.SENT], dispatch_id=mailout_id(0), limit=100)) == 100
 
+    def show(self) -> None:
+        assert len(self.store.people.file_of(self._person).letters) == 1
+
+    def erase(self) -> None:
+        self.store.people.erase(parse_address("nobody@example.com"), "bench")
+
     def event(self) -> None:
         number = next(self._numbers)
         told = (f"event {number}", f"fact {number}", EventKind.DELIVERED, LONG_AGO, "provider")
@@ -200,5 +214,7 @@ ASKED: dict[str, Callable[[Present], None]] = {
     "jobs in-doubt": Present.doubts,
     "jobs dead": Present.dead,
     "jobs list --state sent --mailout": Present.sent_of_a_mailout,
+    "show": Present.show,
+    "erase": Present.erase,
     "event intake": Present.event,
 }

@@ -14,6 +14,7 @@ import pytest
 import sqlalchemy as sa
 from bench.former_jobs import ASKED, Present, fill
 
+from sendonce.adapters.stores.sql import person_index
 from sendonce.adapters.stores.sql.store import SqlStore
 from tests.conftest import OpenStore
 
@@ -105,8 +106,11 @@ def _least(work: Work, do: Callable[[], object]) -> int:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_nothing_that_is_asked_often_reads_history(kind: str, open_any_store: OpenStore) -> None:
+def test_nothing_that_is_asked_often_reads_history(
+    kind: str, open_any_store: OpenStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Within half as much again, and a handful of rows or steps."""
+    monkeypatch.setattr(person_index, "SHELF", 500)
     before = work_of(kind, open_any_store, SHORT, FEW)
     for jobs, waiting in ((LONG, FEW), (SHORT, MANY)):
         after = work_of(kind, open_any_store, jobs, waiting)

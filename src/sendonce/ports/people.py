@@ -109,6 +109,9 @@ class People(Protocol):
     def erase(self, address: Address, actor: str) -> Erasure:
         """Replace the person by keyed hashes everywhere, suppress them for everybody; again: no change."""
 
+    def shelve(self) -> bool:
+        """Make some more letters quick to find by person; False when there is nothing to do now."""
+
 
 class Keys(Protocol):
     """The keys that outlive what they were used for: of hashed addresses, and of unsubscribe links."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sendonce.domain.engine import failpoints
 from sendonce.domain.prospecting import failpoints as prospecting_failpoints
 from sendonce.errors import BadSetting
+from sendonce.flows.people.shelve_letters import shelve_letters
 from sendonce.flows.people.sign_links import note_signing
 from sendonce.settings import Settings
 
@@ -108,6 +109,7 @@ def make_chores(settings: Settings, store: Store) -> list[Chore]:
     return [
         (2.0, lambda: write_due_reports(settings, store)),
         make_archive_chore(settings, store),
+        (60.0, lambda: shelve_letters(store)),
         *make_notion_chores(settings, store),
         *make_mailbox_chores(settings, store),
         *(campaign_chores(settings, store) if has_campaigns(store) else []),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from functools import lru_cache
 
 from sendonce.errors import BadInput, NotFound
@@ -41,6 +42,11 @@ def time_ordered_id(unix_ms: int) -> str:
 SHORTEST_PREFIX = 6
 _PREFIX = re.compile(f"[0-9a-f]{{{SHORTEST_PREFIX},32}}")
 _SHORT_PREFIX = re.compile(f"[0-9a-f]{{1,{SHORTEST_PREFIX - 1}}}")
+
+
+def time_of(time_ordered_id: str) -> datetime:
+    """When it was made, to the millisecond."""
+    return datetime.fromtimestamp(int(time_ordered_id[:8] + time_ordered_id[9:13], 16) / 1000, UTC)
 
 
 def is_prefix(text: str) -> bool:

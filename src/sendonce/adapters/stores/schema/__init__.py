@@ -34,6 +34,7 @@ from sendonce.adapters.stores.schema.engine import (
     outbox,
     permit_keys,
     permits,
+    person_index,
     sender_holds,
     sender_identities,
     tenant_turns,
@@ -69,7 +70,7 @@ from sendonce.adapters.stores.schema.prospecting import (
 )
 
 # The newest migration. Compared with the database at every start, without importing Alembic.
-HEAD = "0007"
+HEAD = "0008"
 
 __all__ = [
     "HEAD",
@@ -112,6 +113,7 @@ __all__ = [
     "outbox",
     "permit_keys",
     "permits",
+    "person_index",
     "pipeline_journal",
     "processing_jobs",
     "quotas",

@@ -352,6 +352,16 @@ delivery_events = Table(
     Index("delivery_events_job", "job_id"),
 )
 
+# Whose letters they are, for those that were planned some time ago: see sql/person_index.py.
+person_index = Table(
+    "person_index",
+    metadata,
+    Column("shelf", Integer, primary_key=True, autoincrement=False),
+    Column("key_hash", BigInteger, primary_key=True, autoincrement=False),
+    Column("job_id", Identifier, primary_key=True),
+    sqlite_with_rowid=False,
+)
+
 # How far a duty has come that goes through rows in the order of their ids.
 duty_cursors = Table(
     "duty_cursors", metadata, Column("duty", Text, primary_key=True), Column("last_id", Identifier)

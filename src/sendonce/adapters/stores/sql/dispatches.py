@@ -16,6 +16,7 @@ from sendonce.adapters.stores.sql.arrays import text_array
 from sendonce.adapters.stores.sql.books import STATES, booked, counted
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
+from sendonce.adapters.stores.sql.person_index import look_again_behind
 from sendonce.adapters.stores.sql.rows import in_state, insert_audit, insert_outbox, new_id
 from sendonce.domain.engine.dispatches import (
     CANCELLED,
@@ -291,6 +292,8 @@ def insert_jobs(
             new = _insert_jobs(database, tx, dispatch, [job for job in jobs if job.state == state], due)
             tally.plan(dispatch.id, state, new)
             added += new
+    if jobs:
+        look_again_behind(tx, jobs[0].id)
     return added
 
 

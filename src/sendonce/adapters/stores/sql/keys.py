@@ -22,6 +22,7 @@ from sendonce.adapters.stores.schema import (
 )
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.peppers import pepper_for_rotation
+from sendonce.adapters.stores.sql.person_index import clear_shelves
 from sendonce.adapters.stores.sql.rows import insert_audit
 from sendonce.domain.people.peppers import KEY_LENGTH, LINK_LENGTH, rekeyed
 from sendonce.domain.people.privacy import ERASED
@@ -56,6 +57,7 @@ class SqlKeys:
                 tx.execute(column.table.update().values({column: self._rekeyed(column, link)}))
             for column in _NAMES:
                 _rename(tx, column, self._rekeyed(sa.func.substr(column, len(ERASED) + 1), link))
+            clear_shelves(tx)
             tx.execute(ledger.update().values(pepper=pepper))
             kept = tx.execute(sa.select(ledger.c.link_secrets)).scalar_one()
             if kept:

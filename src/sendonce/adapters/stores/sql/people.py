@@ -30,6 +30,7 @@ from sendonce.adapters.stores.sql.books import Tally, counted
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.events import as_event
 from sendonce.adapters.stores.sql.peppers import pepper_in_force
+from sendonce.adapters.stores.sql.person_index import add_shelf, jobs_of
 from sendonce.adapters.stores.sql.prospecting.erasure import erase_prospect, found_spellings
 from sendonce.adapters.stores.sql.rows import as_job, insert_audit
 from sendonce.adapters.stores.sql.subscribers import as_subscriber
@@ -62,8 +63,7 @@ class SqlPeople:
             key = suppression_key(address.key, pepper_in_force(self._db, tx))
             people = tx.execute(sa.select(subscribers).where(P.suppression_key == key)).all()
             denials = tx.execute(sa.select(suppressions).where(S.key == key).order_by(S.tenant_id)).all()
-            jobs = tx.execute(sa.select(message_jobs).where(J.suppression_key == key).order_by(J.id)).all()
-            letters = [self._letter(tx, row) for row in jobs]
+            letters = [self._letter(tx, row) for row in _rows(tx, message_jobs, jobs_of(tx, key))]
         return PersonFile(
             [as_subscriber(row) for row in people], [as_suppression(row) for row in denials], letters
         )
@@ -77,15 +77,19 @@ class SqlPeople:
             [as_event(event) for event in told],
         )
 
+    def shelve(self) -> bool:
+        return add_shelf(self._db)
+
     # -- erasing ------------------------------------------------------------------------------
 
     def erase(self, address: Address, actor: str) -> Erasure:
         with self._db.reading() as tx:
             pepper = pepper_in_force(self._db, tx)
             key, name = suppression_key(address.key, pepper), erased_name(address.key, pepper)
-            spellings = [address.text, address.key, *_spellings(tx, key), *found_spellings(tx, address.key)]
+            jobs = jobs_of(tx, key)
+            known = [*_spellings(tx, key, jobs), *found_spellings(tx, address.key)]
+            spellings = [address.text, address.key, *known]
             scrubber = Scrubber(spellings, name)
-            jobs = list(tx.execute(sa.select(J.id).where(J.suppression_key == key)).scalars())
             events = _event_ids(tx, jobs, scrubber)
             documents = {table.name: _mentions(tx, table, scrubber) for table in _WITH_DOCUMENTS}
         with self._db.writing() as tx, counted(self._db, tx) as tally:
@@ -145,13 +149,13 @@ def _erase_unreadable(tx: Connection, scrubber: Scrubber) -> int:
     return len(named)
 
 
-def _spellings(tx: Connection, key: str) -> list[str]:
+def _spellings(tx: Connection, key: str, jobs: Sequence[str]) -> list[str]:
     """How the address is written in the rows that belong to the person."""
     queries = (
         sa.select(P.email).where(P.suppression_key == key),
         sa.select(P.address_key).where(P.suppression_key == key),
-        sa.select(J.recipient).where(J.suppression_key == key),
-        sa.select(J.recipient_key).where(J.suppression_key == key),
+        *(sa.select(J.recipient).where(J.id.in_(some)) for some in _portions(jobs)),
+        *(sa.select(J.recipient_key).where(J.id.in_(some)) for some in _portions(jobs)),
         sa.select(S.address).where(S.key == key, S.address.is_not(None)),
     )
     return [text for query in queries for text in tx.execute(query.distinct()).scalars() if text]
@@ -186,7 +190,7 @@ def _locked(tx: Connection, job_ids: Sequence[str]) -> Iterator[Row[Any]]:
 
 def _rows(tx: Connection, table: sa.Table, ids: Sequence[str]) -> Iterator[Row[Any]]:
     for some in _portions(ids):
-        yield from tx.execute(sa.select(table).where(table.c.id.in_(some))).all()
+        yield from tx.execute(sa.select(table).where(table.c.id.in_(some)).order_by(table.c.id)).all()
 
 
 def _erase_event(tx: Connection, event: Row[Any], name: str, natural_key: str) -> bool:
