@@ -209,6 +209,30 @@ def test_who_asks_to_be_left_alone_is(scene: Scene) -> None:
     assert scene.stage.subscriber(0).status == SubscriberStatus.UNSUBSCRIBED
 
 
+def test_who_asks_from_another_address_is_left_alone_at_both(scene: Scene) -> None:
+    scene.arrives(answer(scene.job, "Please unsubscribe me.", sender=address(1).text))
+    scene.read()
+    assert (scene.is_suppressed(0), scene.is_suppressed(1)) == (True, True)
+
+
+def test_a_report_of_an_opt_out_counts_with_our_signature_only(scene: Scene) -> None:
+    report = (
+        "From: desk@isp.example\nMessage-ID: <{0}@isp.example>\n"
+        "Content-Type: multipart/report; report-type=feedback-report; boundary=b\n\n--b\n"
+        "Content-Type: message/feedback-report\n\nFeedback-Type: opt-out\nOriginal-Rcpt-To: <{1}>\n\n--b\n"
+        "Content-Type: message/rfc822\n\nMessage-ID: <{2}@bakery.example>\n{3}\n\n--b--\n"
+    )
+    job = scene.job
+    scene.arrives(report.format("one", job.recipient, job.id, "Subject: x"))
+    scene.read()
+    assert not scene.is_suppressed()
+    token = sign_token(job.id, SECRET)
+    signed = f"List-Unsubscribe: <https://mail.bakery.example/unsubscribe?token={token}>"
+    scene.arrives(report.format("two", job.recipient, job.id, signed))
+    scene.read()
+    assert scene.is_suppressed()
+
+
 def test_replies_are_noted_with_their_letter_and_without_their_words(scene: Scene) -> None:
     scene.arrives(answer(scene.job, "My phone number is 5551234."))
     scene.arrives(answer(None, "What about my order?", subject="a question"))

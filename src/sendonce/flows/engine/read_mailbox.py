@@ -20,6 +20,7 @@ from typing import Protocol
 
 from sendonce.domain.engine.addresses import Address, parse_address
 from sendonce.domain.engine.events import BounceType, DeliveryEvent, EventKind, EventVerdict
+from sendonce.domain.engine.jobs import Job
 from sendonce.domain.engine.mailbox.causes import Bounce, Cause
 from sendonce.domain.engine.mailbox.classify import Classified, MailKind, classify
 from sendonce.domain.engine.mailbox.found import FoundMail, MailCursor
@@ -148,12 +149,13 @@ class MailboxReader:
     def _apply(self, key: str, mail: Mail) -> FoundMail:
         """Do what follows from a message, and say what is to be noted of it."""
         told = self._classified(mail)
-        about = references_of(mail, self._rules.secrets)
-        job_id = self._known_job(about, told)
+        by_machine = told.kind in _EVENTS or mail.content_type == "multipart/report"
+        job = self._known_job(references_of(mail, self._rules.secrets), by_machine=by_machine)
+        job_id = job.id if job is not None else None
         if told.kind is MailKind.OPT_OUT:
-            self._opt_out(job_id, told)
-        elif job_id is not None and told.kind in _EVENTS:
-            self._record(job_id, told, key, mail)
+            self._opt_out(job, None if by_machine else _readable(told.recipient))
+        elif job is not None and told.kind in _EVENTS:
+            self._record(job, told, key, mail)
         said_by_server = told.kind in (MailKind.BOUNCE, MailKind.DELAY)
         return FoundMail(
             key=key,
@@ -173,32 +175,31 @@ class MailboxReader:
         wrote_it_ourselves = author is not None and author.key in self._rules.own
         return replace(told, kind=MailKind.OTHER) if wrote_it_ourselves and told.kind in _ANSWERS else told
 
-    def _known_job(self, about: References, told: Classified) -> str | None:
+    def _known_job(self, about: References, *, by_machine: bool) -> Job | None:
         """What servers and complaint desks say counts with proof only; a thread is enough for an answer."""
-        job_id = about.proven if told.kind in _EVENTS else about.job_id
-        return job_id if job_id is not None and self._store.jobs.get(job_id) is not None else None
+        job_id = about.proven if by_machine else about.job_id
+        return self._store.jobs.get(job_id) if job_id is not None else None
 
-    def _opt_out(self, job_id: str | None, told: Classified) -> None:
-        """Of a letter whose thread is known its recipient is meant, who may write from another address."""
-        author = _readable(told.recipient)
-        if job_id is not None:
-            self._opt_outs.of_letter(job_id)
-        elif author is not None:
+    def _opt_out(self, job: Job | None, author: Address | None) -> None:
+        """Both are meant: whoever writes, and whom the letter was sent to, perhaps at another address."""
+        if job is not None:
+            self._opt_outs.of_letter(job.id)
+        recipient = _readable(job.recipient) if job is not None else None
+        if author is not None and (recipient is None or recipient.key != author.key):
             self._opt_outs.of_address(author)
 
-    def _record(self, job_id: str, told: Classified, key: str, mail: Mail) -> None:
-        job = self._store.jobs.get(job_id)
-        if job is None or job.attempt == 0:
+    def _record(self, job: Job, told: Classified, key: str, mail: Mail) -> None:
+        if job.attempt == 0:
             return
         kind = _EVENTS[told.kind]
         event = DeliveryEvent(
             event_id=f"mailbox:{key}",
             # Two reports of the same failure are one fact; a delay may be told again and again.
-            natural_key=f"mailbox:{job_id}:{kind}:{key if kind is EventKind.DEFERRED else told.bounce}",
+            natural_key=f"mailbox:{job.id}:{kind}:{key if kind is EventKind.DEFERRED else told.bounce}",
             kind=kind,
             occurred_at=date_of(mail) or self._store.ledger.now(),
             message_id=None,
-            job_id=job_id,
+            job_id=job.id,
             attempt=job.attempt,
             recipients=(job.recipient,),
             bounce_type=_bounce_type(told),
@@ -208,7 +209,7 @@ class MailboxReader:
             raw={"mailbox": self._account.name},
         )
         if self._store.events.record(event) is EventVerdict.DUPLICATE_SEND:
-            log.error("a second copy of a letter left", extra={"fields": {"job": job_id}})
+            log.error("a second copy of a letter left", extra={"fields": {"job": job.id}})
 
 
 _EVENTS = {
