@@ -111,7 +111,7 @@ def test_a_kind_is_ours_to_choose(tmp_path: Path) -> None:
 
 
 def test_a_record_is_read_from_its_place(tmp_path: Path) -> None:
-    """A place outside, such as another machine's, has none; a damaged file says so."""
+    """A place outside, such as another machine's, has none, and a damaged file is none."""
     archive = DirectoryArchive(tmp_path / "archive")
     place = archive.keep("serp", "a.xml", b"what came", NOON)
     assert archive.read(place) == b"what came"
@@ -120,5 +120,5 @@ def test_a_record_is_read_from_its_place(tmp_path: Path) -> None:
         with pytest.raises(NotFound):
             archive.read(elsewhere)
     Path(place).write_bytes(b"no gzip")
-    with pytest.raises(Unavailable):
+    with pytest.raises(NotFound):
         archive.read(place)

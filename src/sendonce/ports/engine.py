@@ -508,7 +508,10 @@ class Archive(Protocol):
         """
 
     def read(self, place: str) -> bytes:
-        """A record, from where ``keep`` has put it. Raises NotFound, also for another machine's."""
+        """A record, from where ``keep`` has put it.
+
+        Raises NotFound, also for another machine's record and for a damaged one.
+        """
 
     def prune(self, kind: str, before: datetime) -> int:
         """Remove the records of the days before that one; how many. Raises Unavailable."""

@@ -48,10 +48,10 @@ class DirectoryArchive:
         try:
             if path.is_relative_to(self._folder) and ".." not in path.parts:
                 return gzip.decompress(path.read_bytes())
-        except FileNotFoundError:
+        except (FileNotFoundError, gzip.BadGzipFile, EOFError, zlib.error):
             pass
-        except (OSError, EOFError, zlib.error) as exc:
-            raise Unavailable(f"The archive cannot read {path}: {exc}.") from exc
+        except OSError as exc:
+            raise Unavailable(f"The archive cannot read {path}: {exc.strerror}.") from exc
         raise NotFound(f"The archive {self._folder} has no {place}.")
 
     def prune(self, kind: str, before: datetime) -> int:

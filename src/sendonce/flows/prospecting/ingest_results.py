@@ -27,6 +27,8 @@ from sendonce.ports.prospecting import ProspectingStore, SearchProvider, Sites
 
 # Some 2,000 results, which share a transaction.
 GROUP = 20
+# PostgreSQL's index takes 2,700 bytes, and a Cyrillic letter in a URL has six.
+MAX_URL = 2_000
 ANSWERS_KEPT = timedelta(days=90)
 
 
@@ -89,12 +91,12 @@ def _read(
 def _results(
     operation: Operation, page: SerpPage, provider: SearchProvider, sites: Sites
 ) -> Iterable[SerpResult]:
-    """Those that lead somewhere; one of two with the same canonical URL."""
+    """Those that lead somewhere, by an address that an index can hold; one of two with the same one."""
     first = operation.page * provider.terms.page_size
     seen: set[str] = set()
     for document in page.documents:
         site = sites.read(document.url)
-        if site.url is None or site.url in seen:
+        if site.url is None or len(site.url) > MAX_URL or site.url in seen:
             continue
         seen.add(site.url)
         yield _result(document, site.url, site.domain, site.kind, first, provider.name)

@@ -117,4 +117,5 @@ def _give_up_overdue(store: ProspectingStore, provider: SearchProvider) -> None:
     now = store.ledger.now()
     while late := store.search_operations.overdue_submits(100, now):
         changes = [fate_unknown(operation, provider.terms, "died", _DEAD) for operation in late]
-        store.search_operations.settle(changes, now)
+        if not store.search_operations.settle(changes, now):
+            break
