@@ -415,3 +415,14 @@ def test_a_company_that_asks_to_be_left_alone_is(desk: Desk) -> None:
     assert company is not None
     assert (company.opt_out, company.opt_out_reason) == (True, "asked to be left alone")
     assert desk.store.outbox.due(answered_topic(KIND), 10) == []
+
+
+def test_planners_that_meet_keep_the_limit_together(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has looked before the other one planned."""
+    for number in range(6):
+        desk.company(f"firma{number}.ru")
+    desk.write(auto=True)
+    monkeypatch.setattr(desk.store.written_letters, "slots_taken", lambda *_: [])
+    assert desk.plan(limit=3) > 0
+    assert desk.plan(limit=3) >= 0
+    assert desk.states().count("scheduled") <= 3

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sendonce.domain.prospecting.send_slots import DAY, WorkingHours, slots_for
+from sendonce.domain.prospecting.send_slots import DAY, WorkingHours, keeps_limit, slots_for
 
 MOSCOW = WorkingHours(time(9), time(18), ZoneInfo("Europe/Moscow"))
 MONDAY = datetime(2026, 3, 2, 6, tzinfo=UTC)  # nine in Moscow
@@ -37,6 +37,7 @@ def test_the_limit_holds_in_every_stretch_of_a_day(
         assert local.weekday() < 5
         everything = taken + given_times
         assert sum(slot - DAY < other <= slot for other in everything) <= limit
+        assert keeps_limit(slot, [other for other in everything if other is not slot], limit)
 
 
 def test_a_days_letters_are_spread_over_the_day() -> None:

@@ -44,6 +44,7 @@ from sendonce.domain.prospecting.searches import (
     SearchTally,
     SearchWish,
 )
+from sendonce.domain.prospecting.send_slots import Slot
 from sendonce.domain.prospecting.sites import Site
 from sendonce.domain.prospecting.tasks import NewTask, Task, TaskKind
 from sendonce.domain.prospecting.written_letters import LetterStatus, NewWrittenLetter, WrittenLetter
@@ -393,11 +394,12 @@ class WrittenLetters(Protocol):
         letter_id: str,
         dispatch_id: DispatchId,
         engine_letter: str,
-        slot_at: datetime,
+        slot: Slot,
     ) -> bool:
         """approved → planned, before its job is made: killed in between, it is ``half_planned``.
 
-        False where it is not approved any more. A letter to an address that has one is skipped.
+        False where it is not approved any more, or where others have taken the day's slots meanwhile. A
+        letter to an address that has one is skipped.
         """
 
     def half_planned(self, limit: int) -> Sequence[WrittenLetter]:

@@ -12,6 +12,18 @@ DAY = timedelta(days=1)
 _SLACK = timedelta(minutes=5)
 
 
+LOOK_BACK = timedelta(days=8)
+"""Longer than any letter waits for its slot and its retries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """When a letter is to leave, and how many may in 24 hours."""
+
+    at: datetime
+    daily_limit: int
+
+
 @dataclass(frozen=True, slots=True)
 class WorkingHours:
     """On the clock of ``zone``. ``days`` count from Monday, which is 0."""
@@ -65,6 +77,13 @@ def slots_for(
         slots[letter_id] = last = slot
         times.append(slot)
     return slots
+
+
+def keeps_limit(slot: datetime, taken: Iterable[datetime], limit: int) -> bool:
+    """Whether one more letter at ``slot`` leaves at most ``limit`` in every stretch of 24 hours."""
+    times = sorted([*(moment for moment in taken if abs(moment - slot) < DAY), slot])
+    ends = [moment for moment in times if moment >= slot]
+    return all(sum(end - DAY < moment <= end for moment in times) <= limit for end in ends)
 
 
 def _jitter(letter_id: str) -> float:

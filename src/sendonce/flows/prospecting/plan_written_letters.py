@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from html import escape
 
 from sendonce.domain.engine.addresses import parse_address
@@ -19,13 +19,11 @@ from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.domain.people.directions import Direction
 from sendonce.domain.people.legal_gate import require_footing
 from sendonce.domain.prospecting.pipeline import StepCount
-from sendonce.domain.prospecting.send_slots import WorkingHours, slots_for
+from sendonce.domain.prospecting.send_slots import LOOK_BACK, Slot, WorkingHours, slots_for
 from sendonce.domain.prospecting.written_letters import KIND, LetterStatus, WrittenLetter, sent_text
 from sendonce.flows.prospecting.follow_answers import follow_answers
 from sendonce.ports.prospecting import ProspectingStore
 
-# Longer than any letter waits for its slot and its retries.
-_LOOK_BACK = timedelta(days=8)
 _CHUNK = 500
 
 
@@ -46,9 +44,9 @@ def plan_written_letters(
     follow_answers(store)
     now = store.ledger.now()
     approved = _fit(store, tenant_id, direction)
-    taken = store.written_letters.slots_taken(now - _LOOK_BACK, now)
+    taken = store.written_letters.slots_taken(now - LOOK_BACK, now)
     slots = slots_for([letter.id for letter in approved], taken, now, rules.hours, rules.daily_limit)
-    chosen = [(letter, slots[letter.id]) for letter in approved if letter.id in slots]
+    chosen = [(it, Slot(slots[it.id], rules.daily_limit)) for it in approved if it.id in slots]
     planned = _plan(store, direction, chosen) if chosen else 0
     waits = len(approved) - len(slots)
     note = f"{waits} wait for a slot within the daily limit of {rules.daily_limit}" if waits else ""
@@ -80,9 +78,7 @@ def _fit(store: ProspectingStore, tenant_id: TenantId, direction: Direction) -> 
     return fit
 
 
-def _plan(
-    store: ProspectingStore, direction: Direction, chosen: Sequence[tuple[WrittenLetter, datetime]]
-) -> int:
+def _plan(store: ProspectingStore, direction: Direction, chosen: Sequence[tuple[WrittenLetter, Slot]]) -> int:
     tenant_id = direction.tenant_id
     dispatch_id = store.written_letters.open_dispatch(tenant_id, direction.id)
     if dispatch_id is None:
@@ -92,10 +88,9 @@ def _plan(
     for letter, slot in chosen:
         engine_letter = store.letters.put(tenant_id, as_engine_letter(letter, direction))
         if store.written_letters.begin_plan(tenant_id, letter.id, dispatch_id, engine_letter, slot):
-            begun.append((letter, engine_letter, slot))
+            begun.append(_job(letter, engine_letter, slot.at))
             failpoint("plan-begun")
-    jobs = [_job(letter, engine_letter, slot) for letter, engine_letter, slot in begun]
-    return _hand_over(store, dispatch_id, jobs)
+    return _hand_over(store, dispatch_id, begun)
 
 
 def _make_jobs(store: ProspectingStore, dispatch_id: DispatchId, letters: Sequence[WrittenLetter]) -> None:

@@ -24,6 +24,7 @@ from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import insert_audit, insert_for, new_id
 from sendonce.domain.engine.ids import prefix_range
 from sendonce.domain.engine.tenants import DispatchId, TenantId
+from sendonce.domain.prospecting.send_slots import LOOK_BACK, Slot, keeps_limit
 from sendonce.domain.prospecting.written_letters import (
     BY_PERSON,
     OPEN,
@@ -43,6 +44,7 @@ _SELECT = (
     .join(contacts, K.id == W.contact_id)
     .outerjoin(message_jobs, J.id == W.job_id)
 )
+_PLANNING = 7365647
 # In the words of the index.
 _HALF_PLANNED = sa.text("written_letters.status = 'planned' AND written_letters.job_id IS NULL")
 SAME_ADDRESS = "another letter of this direction goes to the same address"
@@ -191,16 +193,8 @@ class SqlWrittenLetters:
     # -- planning --------------------------------------------------------------------------------
 
     def slots_taken(self, since: datetime, now: datetime) -> Sequence[datetime]:
-        waits = sa.case((J.due_at > now, J.due_at), else_=now)
-        at = sa.case((J.state == "scheduled", waits), else_=sa.func.coalesce(J.settled_at, J.claimed_at))
-        query = (
-            sa.select(sa.func.coalesce(at, W.slot_at, type_=W.slot_at.type))
-            .select_from(written_letters.outerjoin(message_jobs, J.id == W.job_id))
-            .where(W.slot_at > since, W.status == "planned")
-            .where(sa.or_(J.state.is_(None), J.state != "skipped"))
-        )
         with self._db.reading() as tx:
-            return sorted(tx.execute(query).scalars())
+            return _slots_taken(tx, since, now)
 
     def open_dispatch(self, tenant_id: TenantId, direction_id: str) -> DispatchId | None:
         query = (
@@ -219,11 +213,16 @@ class SqlWrittenLetters:
         letter_id: str,
         dispatch_id: DispatchId,
         engine_letter: str,
-        slot_at: datetime,
+        slot: Slot,
     ) -> bool:
         with self._db.writing() as tx:
+            if not self._db.is_sqlite:
+                # One planner at a time, so that two of them do not fill the same day.
+                tx.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_PLANNING})")
             now = self._db.now(tx)
-            planned = {"dispatch_id": dispatch_id, "letter_id": engine_letter, "slot_at": slot_at}
+            if not keeps_limit(slot.at, _slots_taken(tx, slot.at - LOOK_BACK, now), slot.daily_limit):
+                return False
+            planned = {"dispatch_id": dispatch_id, "letter_id": engine_letter, "slot_at": slot.at}
             planned |= {"status": LetterStatus.PLANNED}
             approved = (LetterStatus.APPROVED,)
             if _address_is_taken(tx, tenant_id, letter_id):
@@ -246,6 +245,18 @@ class SqlWrittenLetters:
             now = self._db.now(tx)
             linked = change.where(job.exists()).values(job_id=job.scalar_subquery(), updated_at=now)
             return tx.execute(linked).rowcount
+
+
+def _slots_taken(tx: Connection, since: datetime, now: datetime) -> list[datetime]:
+    waits = sa.case((J.due_at > now, J.due_at), else_=now)
+    at = sa.case((J.state == "scheduled", waits), else_=sa.func.coalesce(J.settled_at, J.claimed_at))
+    query = (
+        sa.select(sa.func.coalesce(at, W.slot_at, type_=W.slot_at.type))
+        .select_from(written_letters.outerjoin(message_jobs, J.id == W.job_id))
+        .where(W.slot_at > since, W.status == "planned")
+        .where(sa.or_(J.state.is_(None), J.state != "skipped"))
+    )
+    return sorted(tx.execute(query).scalars())
 
 
 def _change(
