@@ -156,7 +156,9 @@ def _handlers(page: Page) -> Iterator[Held]:
 
 def _in_base64(page: Page) -> Iterator[Held]:
     """Attributes that a script decodes, whatever they are called, and links to mail."""
-    held = [found[0] for found in islice(_MAILTO_IN_BASE64.finditer(page.html), _MAX_NAMES)]
+    held: list[str] = []
+    if b"bwfpb" in page.markup:
+        held += [found[0] for found in islice(_MAILTO_IN_BASE64.finditer(page.html), _MAX_NAMES)]
     if any("atob" in script.body for script in page.scripts):
         held += [found[1] for found in islice(_HELD_IN_BASE64.finditer(page.html), _MAX_HOLDERS)]
     yield from (Held(What.PLAIN, decoded_base64(value) or "") for value in held)

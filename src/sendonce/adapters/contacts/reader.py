@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator
+from functools import cached_property
 from urllib.parse import unquote
 
 from selectolax.lexbor import LexborNode
@@ -65,7 +66,6 @@ class _Reading:
         self._own = own_domain
         self._suffixes = suffixes
         self._country = country_of(own_domain)
-        self._rot13 = any(rot13_is_used(script.body) for script in page.scripts)
         self._emails: list[Email] = []
         self._phones: list[Phone] = []
         self._inn: dict[str, None] = {}
@@ -145,6 +145,10 @@ class _Reading:
                 self._read_coded(held.text)
             else:
                 self._find_in(held.text, Source.META if held.what is What.META else Source.ATTRIBUTE)
+
+    @cached_property
+    def _rot13(self) -> bool:
+        return any(rot13_is_used(script.body) for script in self._page.scripts)
 
     def _read_coded(self, value: str) -> None:
         for form in readings_of(value, rot13=self._rot13):
