@@ -248,7 +248,7 @@ def test_a_list_that_is_well_is_counted(desk: Desk) -> None:
     """One role address among many people is nothing to speak of."""
     desk.people("info@example.org", *(f"user{n}@example.org" for n in range(40)))
     found = desk.examined()
-    assert "There are 41 active subscribers" in found.told("list.audience")
+    assert "41 active subscribers are on the list" in found.told("list.audience")
     assert found.told("list.roles") == "ok: 1 role address of 41 active subscribers."
     for name in ("list.roles", "list.disposable", "list.duplicates", "list.suppressed", "list.bounced"):
         assert found[name].verdict is Verdict.OK
@@ -279,5 +279,5 @@ def test_a_long_list_is_read_in_part_and_said_so(desk: Desk, monkeypatch: pytest
     monkeypatch.setattr("sendonce.adapters.doctor.audience.MOST_PEOPLE", 2000)
     desk.people(*(f"user{n:05}@example.org" for n in range(2500)))
     found = desk.examined()
-    assert "There are 2 500 active subscribers" in found.told("list.audience")
+    assert "2 500 active subscribers are on the list" in found.told("list.audience")
     assert "of the first 2 000 active subscribers" in found.told("list.roles")

@@ -119,7 +119,10 @@ class AudienceProbe:
         if not sample.active:
             return [self._nobody(sample)]
         return [
-            ok(self.name, f"There are {count_of(sample.active, 'active subscriber')}."),
+            ok(
+                self.name,
+                f"{count_of(sample.active, 'active subscriber is', 'active subscribers are')} on the list.",
+            ),
             _roles(sample),
             _disposable(sample),
             _duplicates(sample),
