@@ -102,10 +102,21 @@ class CampaignStage:
         self.senders[identity.id] = identity
         return identity
 
-    def leads(self, count: int, tenant: str = "acme", direction: str = "pumps", company: str = "") -> None:
+    def leads(
+        self,
+        count: int,
+        tenant: str = "acme",
+        direction: str = "pumps",
+        company: str = "",
+        receiver: str = "other",
+    ) -> None:
         leads = [
             NewLead(
-                parse_address(f"p{n}@{company or f'firm{n}.example'}"), f"Person {n}", None, None, "other"
+                parse_address(f"p{n}@{company or f'{receiver}{n}.example'}"),
+                f"Person {n}",
+                None,
+                None,
+                receiver,
             )
             for n in range(count)
         ]

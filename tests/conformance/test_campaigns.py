@@ -175,6 +175,22 @@ def test_deferrals_slow_a_sender_down(stage: CampaignStage) -> None:
     assert limits.pace < 1
 
 
+def test_a_receiver_that_puts_letters_off_gets_probes_only(stage: CampaignStage) -> None:
+    stage.sender("a@one.example", daily=1000)
+    stage.leads(150, receiver="google")
+    stage.leads(150, receiver="yandex")
+    stage.campaign()
+
+    def slow(job: ClaimedJob) -> Outcome:
+        return Deferred("421", "later") if "google" in job.recipient else Accepted("m")
+
+    stage.run(HOUR, outcome=slow)
+    later = stage.run(2 * HOUR, outcome=slow)
+    google = [letter for letter in later if "google" in letter.job.recipient and letter.job.attempt == 1]
+    assert 0 < most_in(google, timedelta(minutes=30)) <= 1
+    assert any("yandex" in letter.job.recipient for letter in later)
+
+
 def test_a_round_that_dies_between_choice_and_engine_plans_the_same_letter(stage: CampaignStage) -> None:
     stage.sender("a@one.example")
     stage.sender("b@two.example")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from sendonce.domain.campaigns.brakes import deferral_brake
 from sendonce.domain.campaigns.campaigns import KIND, Campaign, ChosenLetter, DueLead, thread_of
 from sendonce.domain.campaigns.pools import SenderLimits
 from sendonce.domain.campaigns.receivers import Receiver
@@ -26,6 +27,9 @@ from sendonce.flows.campaigns.desk import CampaignDesk
 
 _AT_ONCE = 500
 _NEWEST = 200
+_PUT_OFF_OF = 50
+PROBES = Limit(1, timedelta(minutes=30))
+"""All that goes to a receiver that puts most letters off, until it takes them again."""
 
 
 @dataclass
@@ -161,11 +165,14 @@ class _Round:
 
     def _receiver(self, name: str) -> Timetable:
         if name not in self._receivers:
-            limit = Limit(self._desk.receiver_limits[Receiver(name)], MINUTE)
-            since = self._now - MINUTE - self._desk.slack
-            store = self._desk.store.campaigns
-            taken = store.slots_to_receiver(self._campaign.tenant_id, name, since)
-            self._receivers[name] = Timetable.of([limit], self._desk.slack, taken)
+            store, tenant_id = self._desk.store.campaigns, self._campaign.tenant_id
+            limits = [Limit(self._desk.receiver_limits[Receiver(name)], MINUTE)]
+            record = store.record_to_receiver(tenant_id, name, _PUT_OFF_OF)
+            if deferral_brake(record.deferrals, record.letters, self._campaign.brakes).tripped:
+                limits.append(PROBES)
+            since = self._now - PROBES.stretch - self._desk.slack
+            taken = store.slots_to_receiver(tenant_id, name, since)
+            self._receivers[name] = Timetable.of(limits, self._desk.slack, taken)
         return self._receivers[name]
 
     def _dispatch(self, step: int, sender_id: str) -> DispatchId:
