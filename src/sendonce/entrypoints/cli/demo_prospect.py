@@ -21,7 +21,10 @@ from sendonce.entrypoints.cli.demo_stage import DemoStage, free_port, make_direc
 from sendonce.entrypoints.cli.output import say
 from sendonce.errors import Unavailable
 
-SEARCHES = ("производители насосов", "насосы оптом", "завод металлоконструкций")
+SEARCHES = (
+    *("производство насосов", "кабельная продукция", "промышленные котлы", "станки для металлообработки"),
+    *("фильтры для воды", "краны и тали", "упаковка из картона", "мебель для офисов"),
+)
 OFFER = """\
 name = "Подшипники со склада"
 text = "Поставляем подшипники для насосов и двигателей со склада в Риге за три дня."
@@ -115,8 +118,9 @@ class ProspectDemo:
         self.stage.call("direction", "add", "bearings", *law, *note, "--offer", str(offer))
 
     def _search(self) -> None:
-        for text in SEARCHES:
-            self.stage.call("search", "add", text, "--region", "Казань", "--pages", "2")
+        words = self.stage.directory / "searches.txt"
+        words.write_text("\n".join(SEARCHES), encoding="utf-8")
+        self.stage.call("search", "add", "--file", str(words), "--region", "Казань", "--pages", "2")
         scheduler = self.stage.start("scheduler", "prospect", "run", "--loop", "--role", "scheduler")
         say(f"{len(SEARCHES)} searches, two pages of each, are submitted and their answers fetched …")
         wait_until(self._answers_are_read, "the answers of the searches", PATIENCE)
@@ -178,7 +182,7 @@ class ProspectDemo:
         twice = [address for address, times in recipients.items() if times > 1]
         strangers = sorted(set(recipients) - known)
         say(
-            f"{len(recipients)} companies got a letter; {len(twice)} got two; {len(strangers)} are strangers."
+            f"{len(recipients)} addresses got a letter, {len(twice)} got two, {len(strangers)} are strangers."
         )
         if not recipients or twice or strangers:
             raise Unavailable(
@@ -186,7 +190,8 @@ class ProspectDemo:
             )
 
     def _say_where(self) -> None:
-        where = " ".join(f"{name}={self.stage.environment[name]}" for name in self._database())
-        say(f"  companies  {where} sendonce companies list")
+        # A server's address may hold a password, and whoever set it has it.
+        name = "DATABASE_SCHEMA" if "DATABASE_SCHEMA" in self.stage.environment else "DATABASE_URL"
+        say(f"  companies  {name}={self.stage.environment[name]} sendonce companies list")
         say(f"  letters    {self.stage.directory / 'sandbox' / 'messages'}")
         say(f"  logs       {self.stage.directory}/*.log")
