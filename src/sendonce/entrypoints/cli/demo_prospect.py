@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import random
+import secrets
 import time
 from collections import Counter
 from contextlib import ExitStack, closing
@@ -41,13 +41,12 @@ def demo_prospect(
         Path, typer.Option("--dir", help="Where everything is put; must not exist yet or be a demo's.")
     ] = Path("sendonce-demo-prospect"),
     companies: Annotated[int, typer.Option(min=5, max=300, help="How many companies have a site.")] = 60,
-    seed: Annotated[int | None, typer.Option(help="The dice of the sandbox.")] = None,
+    seed: Annotated[int, typer.Option(help="Other companies, and other tricks of the model.")] = 1,
 ) -> None:
     """Search, visit sites, merge duplicates, write and send letters in the sandbox: no account, no network.
 
     With DATABASE_URL of a PostgreSQL server in the environment it works there, in a schema of its own.
     """
-    seed = random.SystemRandom().randrange(1_000_000) if seed is None else seed
     make_directory(directory)
     with ExitStack() as stack:
         ProspectDemo(DemoStage(directory.resolve(), stack), companies, seed).run()
@@ -107,7 +106,7 @@ class ProspectDemo:
         # Not what .env says: that is where real work is.
         url = load_settings(dotenv=None).database_url
         if url.startswith("postgres"):
-            return {"DATABASE_URL": url, "DATABASE_SCHEMA": f"sendonce_demo_{self.seed}"}
+            return {"DATABASE_URL": url, "DATABASE_SCHEMA": f"sendonce_demo_{secrets.token_hex(4)}"}
         return {"DATABASE_URL": f"sqlite:///{self.stage.directory / 'sendonce.db'}"}
 
     def _say_what_and_to_whom(self) -> None:

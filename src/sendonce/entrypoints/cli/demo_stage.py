@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +16,8 @@ from typing import IO, Any
 from urllib.request import urlopen
 
 from sendonce.errors import BadInput, Unavailable
+
+_PR_SET_PDEATHSIG = 1
 
 
 def make_directory(directory: Path) -> None:
@@ -62,6 +65,7 @@ class DemoStage:
             env={"PYTHONUTF8": "1", **environment},
             stdout=subprocess.PIPE if pipe else log,
             stderr=log,
+            preexec_fn=_dying_with_us(),
         )
         self.stack.callback(_end, process)
         self.processes.append(process)
@@ -104,6 +108,16 @@ class DemoStage:
 
 def _sendonce(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "sendonce", *arguments]
+
+
+def _dying_with_us() -> Callable[[], None] | None:
+    """On Linux, whoever kills a demonstration with SIGKILL leaves none of its processes behind."""
+    if sys.platform != "linux":
+        return None
+    import ctypes
+
+    libc = ctypes.CDLL(None)
+    return lambda: libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
