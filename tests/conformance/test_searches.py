@@ -159,6 +159,16 @@ def test_an_answer_of_another_turn_changes_nothing(searching: Searching) -> None
     assert searching.row().provider_id == "op-2"
 
 
+def test_an_answer_to_an_earlier_submission_of_the_same_worker_changes_nothing(searching: Searching) -> None:
+    searching.add("насосы")
+    (slow,) = searching.submits("w").operations
+    searching.settle(fate_unknown(slow, TERMS, "", "No answer."))
+    second = NOW + HALF_A_DAY
+    (quick,) = searching.submits("w", now=second).operations
+    assert not searching.say(slow, Accepted("op-1"), second)
+    assert searching.say(quick, Accepted("op-2"), second)
+
+
 def submitted(searching: Searching, text: str = "насосы", pages: int = 1) -> None:
     searching.add(text, pages=pages)
     for operation in searching.submits().operations:
@@ -182,9 +192,10 @@ def test_an_answer_is_first_asked_for_after_some_minutes_then_less_and_less_ofte
 
 def test_a_poll_is_one_workers_until_its_lease_ends(searching: Searching) -> None:
     submitted(searching)
-    assert searching.polls("first", now=LATER).operations
+    (slow,) = searching.polls("first", now=LATER).operations
     assert not searching.polls("second", now=LATER).operations
     (operation,) = searching.polls("second", now=LATER + WORK_LEASE).operations
+    assert not searching.told(slow, Gone("Not found."), LATER + WORK_LEASE)
     assert searching.told(operation, Ready(b""), LATER + WORK_LEASE, "place")
     assert searching.row().answer_place == "place"
 

@@ -74,3 +74,26 @@ def test_the_clock_on_the_wall_is_inside_whenever_it_is_open(
         wall = at.astimezone(window.zone)
         assert (minutes_of(wall.time()) - minutes_of(first)) % (24 * 60) < window.hours.minutes
     assert window.closes_at(closes) is None
+
+
+RIGA = ZoneInfo("Europe/Riga")
+
+
+def utc(day: int, hour: int, minute: int, month: int = 10) -> datetime:
+    return datetime(2026, month, day, hour, minute, tzinfo=UTC)
+
+
+def test_a_time_that_comes_twice_opens_at_the_second_and_closes_at_the_first() -> None:
+    """In Riga the hour from three to four comes twice on 25 October 2026: from 00:00 and from 01:00 UTC."""
+    opening = NightWindow(read_hours("03:30-06:59"), RIGA)
+    assert opening.opens_at(utc(24, 23, 0)) == utc(25, 1, 30)
+    closing = NightWindow(read_hours("01:00-03:29"), RIGA)
+    assert closing.closes_at(utc(24, 23, 0)) == utc(25, 0, 30) - MARGIN
+
+
+def test_a_time_that_is_missing_opens_late_and_closes_early() -> None:
+    """In Riga the hour from three to four is missing on 29 March 2026: at 01:00 UTC clocks go forward."""
+    opening = NightWindow(read_hours("03:30-06:59"), RIGA)
+    assert opening.opens_at(utc(28, 23, 0, month=3)) == utc(29, 1, 30, month=3)
+    closing = NightWindow(read_hours("01:00-03:29"), RIGA)
+    assert closing.closes_at(utc(28, 23, 0, month=3)) == utc(29, 0, 30, month=3) - MARGIN
