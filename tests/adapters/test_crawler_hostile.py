@@ -14,10 +14,11 @@ import httpcore
 import pytest
 import trustme
 
-from sendonce.adapters.web.crawler import VisitLimits
+from sendonce.adapters.web.crawler import VisitLimits, WebCrawler
 from sendonce.adapters.web.guarded_network import AddressRefused, GuardedNetwork, Resolve, StandIn
 from sendonce.adapters.web.page_fetch import FetchLimits
-from sendonce.domain.prospecting.readings import SiteReading
+from sendonce.adapters.web.site_reader import site_reader
+from sendonce.domain.prospecting.readings import PageReading, SiteReading
 from sendonce.sandbox.http_server import Ending, Reply
 from tests.adapters.http_server import ScriptedServer, answer, dripping
 from tests.adapters.web_stage import HASTE, Web, crawler, emails, html, moved, reasons
@@ -254,6 +255,26 @@ def test_what_is_no_page_is_not_read() -> None:
     web = Web({"firma.ru/": Reply(200, b"%PDF-1.7 info@firma.ru", "application/pdf")})
 
     assert "it is no page but 'application/pdf'" in reasons(web.visit("https://firma.ru/"))
+
+
+class Breaking:
+    """A reader with a fault that some page brings out."""
+
+    def read(self, data: bytes, url: str, charset: str | None = None) -> PageReading:
+        raise RecursionError
+
+
+def test_a_fault_of_ours_ends_one_visit_only(caplog: pytest.LogCaptureFixture) -> None:
+    async def visit(there: StandIn) -> SiteReading:
+        return await WebCrawler(site_reader(), Breaking(), GuardedNetwork(stand_in=there), HASTE).visit(
+            "https://firma.ru/"
+        )
+
+    reading = Web({"firma.ru/": "x"}).run(visit)
+
+    assert reading.home is None
+    assert "reading it failed (RecursionError)" in reading.reason
+    assert "a visit failed" in caplog.text
 
 
 def test_facts_are_plain_lines() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import ssl
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from sendonce.domain.prospecting.contact_pages import USUAL_PATHS, contact_links
 from sendonce.domain.prospecting.readings import Link, PageReading, Refusal, SiteReading
 from sendonce.domain.prospecting.sites import SiteKind
 from sendonce.ports.prospecting import PageReadings, Sites
+
+log = logging.getLogger(__name__)
 
 AGENT = "sendonce"
 _PAGES = ("text/html", "application/xhtml+xml", "")
@@ -68,6 +71,9 @@ class WebCrawler:
                 await visiting.go()
         except TimeoutError:
             visiting.refuse(url, f"the visit takes more than {self._limits.seconds:g} s", passing=True)
+        except Exception as exc:
+            log.exception("a visit failed", extra={"fields": {"url": url}})
+            visiting.refuse(url, f"reading it failed ({type(exc).__name__}): please report this site")
         finally:
             visiting.leave()
             await fetcher.close()

@@ -81,7 +81,7 @@ class PageFetcher:
         except (httpcore.ConnectError, httpcore.ConnectTimeout) as exc:
             reason = f"{place.host} cannot be reached{_why(exc)}"
             raise PageRefused(reason, connected=False, passing=True) from exc
-        except (httpcore.NetworkError, httpcore.TimeoutException) as exc:
+        except (httpcore.NetworkError, httpcore.TimeoutException, OSError) as exc:
             raise PageRefused(f"{place.host} broke off", passing=True) from exc
         except (httpcore.ProtocolError, zlib.error) as exc:
             raise PageRefused(f"{place.host} answers with what is not HTTP, or with endless headers") from exc
