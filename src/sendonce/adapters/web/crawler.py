@@ -201,7 +201,6 @@ class _Visiting:
     async def _get(self, place: Place) -> tuple[Place, Answer]:
         """What is at a place or where it redirects to. Every step is checked and asks robots.txt."""
         for _ in range(self._limits.redirects + 1):
-            self._check(place)
             robots = await self._rules_of(place)
             if not robots.allow(place.url):
                 raise PageRefused("its robots.txt does not allow it")
@@ -225,7 +224,6 @@ class _Visiting:
     async def _read_robots(self, place: Place) -> Robots | None:
         there = _redirected(place, "/robots.txt")
         for _ in range(self._limits.redirects + 1):
-            self._check(there)
             answer = await self._ask(there, MOST_BYTES, 0.0)
             if answer.redirect is None:
                 return robots_of(answer.status, answer.body, AGENT)
@@ -239,6 +237,7 @@ class _Visiting:
             raise PageRefused(f"{place.host} is no company's site ({kind.value.replace('_', ' ')})")
 
     async def _ask(self, place: Place, most_bytes: int, pause: float) -> Answer:
+        self._check(place)
         await self._turn.wait_for(place.host, max(pause, self._limits.pause))
         try:
             return await self._fetcher.get(place, most_bytes)
