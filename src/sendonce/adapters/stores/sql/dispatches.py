@@ -128,7 +128,8 @@ class SqlDispatches:
             return list(tx.execute(query).scalars())
 
     def to_finish(self, *, among: Sequence[DispatchId] = ()) -> Sequence[Dispatch]:
-        noted = sa.select(dispatches).where(RUNNING, _MAY_BE_OVER)
+        # In order: SQLite would walk through another index of running dispatches.
+        noted = sa.select(dispatches).where(RUNNING, _MAY_BE_OVER).order_by(D.id)
         looked_at = sa.select(dispatches).where(RUNNING, D.id.in_(among))
         looked_at = looked_at.where(~_has_job(JobState.SCHEDULED, JobState.SENDING))
         with self._db.reading() as tx:
