@@ -143,3 +143,39 @@ IN_COMMON_WORDS = {
     ],
 }
 """Made of words that any letter has, and of nothing else: a page asked for them in other words."""
+
+OUT_OF_PLACE = {
+    "ru": [
+        "Пришлите нам ваши насосы.",
+        "Сообщите нам стоимость ваших насосов.",
+        "Ваши насосы хуже.",
+        "Казань-Насос работает с нами.",
+        "Мы знаем о простоях ваших насосов.",
+        "У ваших насосов больше простоев.",
+        "Ваши уплотнения служат меньше.",
+        "Насосы Казани нам интересны.",
+        "Мы узнали о ваших насосах.",
+        "Анна Петрова работает в вашей компании.",
+        "Ответьте Анне Петровой.",
+    ],
+    "en": [
+        "Please send us your pumps.",
+        "We want your pumps.",
+        "Your pumps need our seals.",
+        "Send us the price of your pumps.",
+        "Hull Pumps Ltd is our partner.",
+        "Hull Pumps Ltd has offered us pumps.",
+        "Hull Pumps Ltd works with us.",
+        "We have seen your pumps at work and they are not good.",
+        "We know that your pumps have downtime.",
+        "Your pumps have more downtime.",
+        "Our seals may have less service life.",
+        "Mechanical seals are less useful than yours.",
+        "We deliver less.",
+        "Hull Pumps Ltd may want to meet our company in Hull.",
+        "Reply with the details of your shipyards.",
+        "We will come to Hull within 3 days.",
+        "From £45 you can have all our pumps.",
+    ],
+}
+"""Made of the words of the brief and common ones, to say what the brief does not."""

@@ -13,16 +13,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from sendonce.domain.prospecting.briefs import Brief
-from sendonce.domain.prospecting.letter_vocabulary import (
-    DENIALS,
-    PHRASES,
-    is_common,
-    is_courtesy,
-    is_glue,
-    is_of_prices,
-)
+from sendonce.domain.prospecting.letter_grounding import Grounds
+from sendonce.domain.prospecting.letter_vocabulary import CURRENCIES, DENIALS, is_common
 from sendonce.domain.prospecting.letter_words import (
-    are_related,
     is_number,
     plain,
     runs,
@@ -52,16 +45,6 @@ _PLACEHOLDER = re.compile(
     r"\{[^}]*\}?|\[[^\]]*\]?|<[^>]*>?|%[A-Za-z_]+%|_{2,}|\b(?:TODO|TBD|XXX+|ИМЯ|НАЗВАНИЕ|NAME|COMPANY)\b"
 )
 _AS_A_REPLY = re.compile(r"\s*(?:re|fwd?|aw|отв|ответ|пересл)\s*:", re.I)
-_CURRENCIES = {"руб": "₽", "рубл": "₽", "р": "₽", "rub": "₽", "долл": "$", "доллар": "$", "usd": "$"}
-_CURRENCIES |= {
-    "dollar": "$",
-    "евро": "€",
-    "евр": "€",
-    "eur": "€",
-    "euro": "€",
-    "процент": "%",
-    "percent": "%",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,45 +155,9 @@ def _numbers(draft: Draft, brief: Brief) -> Iterator[str]:
 
 def _words(draft: Draft, brief: Brief) -> Iterator[str]:
     """Every sentence says something of the brief, in its words and common ones; or it is mere courtesy."""
-    known = _Known(brief)
-    text = _LINK.sub(" ", _ADDRESS.sub(" ", draft.whole))
-    for sentence in whole_sentences(text):
-        without = plain(sentence)
-        for phrase in PHRASES:
-            without = without.replace(phrase, " ")
-        said = [word for word in words(without) if word not in DENIALS and stem(word) not in _CURRENCIES]
-        has_number = any(map(is_number, tokens(sentence)))  # which has a check of its own
-        if has_number or any(map(known.is_own, said)):
-            yield from (word for word in said if not known.allows(word))
-        else:
-            yield from (word for word in said if not is_courtesy(word, brief.language))
-
-
-class _Known:
-    """The words that the trusted texts of a brief are made of."""
-
-    def __init__(self, brief: Brief) -> None:
-        texts = [words(text) for text in brief.trusted()]
-        self._words = {part for text in texts for word in text for part in (word, *word.split("-"))}
-        self._stems = set(map(stem, self._words))
-        self._language = brief.language
-        self._has_price = bool(brief.offer.price)
-
-    def is_own(self, word: str) -> bool:
-        """Whether a sentence with this word says something of the brief: mere glue does not."""
-        return self._stands(word) and not is_glue(word, self._language)
-
-    def allows(self, word: str) -> bool:
-        return (
-            is_common(word, self._language)
-            or is_courtesy(word, self._language)
-            or (self._has_price and is_of_prices(word))
-            or self._stands(word)
-            or ("-" in word and all(map(self.allows, word.split("-"))))
-        )
-
-    def _stands(self, word: str) -> bool:
-        return stem(word) in self._stems or any(are_related(word, other) for other in self._words)
+    grounds = Grounds(brief)
+    for sentence in whole_sentences(_LINK.sub(" ", _ADDRESS.sub(" ", draft.whole))):
+        yield from grounds.strangers(sentence)
 
 
 def _denials(draft: Draft, brief: Brief) -> Iterator[str]:
@@ -265,7 +212,7 @@ def _measured(text: str) -> Iterator[tuple[str, str]]:
     for sentence in sentences(_LINK.sub(" ", _ADDRESS.sub(" ", text))):
         for token, unit in pairwise([*sentence, ""]):
             if is_number(token):
-                yield token, _CURRENCIES.get(stem(unit), stem(unit)) if unit else ""
+                yield token, CURRENCIES.get(stem(unit), stem(unit)) if unit else ""
 
 
 def _denied(text: str) -> set[tuple[str, str]]:

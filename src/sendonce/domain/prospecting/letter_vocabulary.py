@@ -16,77 +16,75 @@ from sendonce.domain.prospecting.letter_words import plain, stem
 
 # Every case and number of these.
 _RUSSIAN_STEMS = """
-    компания предприятие завод организация фирма производство производитель изготовитель продукция партнер
-    поставщик коллега команда специалист отдел служба направление деятельность область сфера отрасль рынок
-    регион город сайт страница специализация профиль предложение услуга решение продукт товар материал
-    оборудование вариант пример образец каталог презентация запрос расчет детали подробности вопрос задача
-    цель работа проект процесс этап сотрудничество партнерство взаимодействие встреча звонок разговор
-    беседа диалог знакомство письмо ответ связь время минута час день неделя месяц начало возможность
-    выгода польза преимущество интерес особенность внимание часть тема поставка закупка снабжение удобный
-    полезный интересный подробный короткий краткий актуальный подходящий возможный совместный текущий
-    будущий дополнительный основной общий конкретный разный различный нужный необходимый важный такой
-    собственный похожий небольшой понятный деловой технический коммерческий ваш наш данный который свой
-    этот тот любой каждый
+    компания предприятие завод организация фирма производство производитель изготовитель продукция команда
+    специалист отдел служба направление деятельность область сфера отрасль рынок регион город сайт
+    страница специализация профиль предложение услуга решение продукт товар материал оборудование вариант
+    пример образец каталог презентация запрос расчет детали подробности вопрос задача цель работа проект
+    процесс этап сотрудничество встреча звонок разговор беседа диалог знакомство письмо ответ связь время
+    минута час день неделя месяц начало возможность выгода польза преимущество интерес особенность
+    внимание часть тема поставка закупка снабжение удобный полезный интересный подробный короткий краткий
+    актуальный подходящий возможный совместный текущий будущий дополнительный основной общий конкретный
+    разный различный нужный необходимый важный такой собственный похожий небольшой понятный деловой
+    технический коммерческий ваш наш данный который свой этот тот любой каждый
 """
 # Only these forms.
 _RUSSIAN_FORMS = """
     и а но или либо также тоже ещё если чтобы когда как где что чем это кто кого кому кем чего чему в во
     на с со к ко о об обо от до для по при за из у над под через между около про я мы вы он она они оно
-    меня мне нас нам нами вас вам вами их им ему ей его её него неё них ним ней себя себе бы ли же то так
-    там тут здесь уже обычно например именно прежде всего поэтому потому поскольку ведь причём помимо
-    благодаря ради вот просто скорее возможно вероятно есть быть будет будут будем будете буду является
-    являются можно можем можете может могут сможем сможете смогут могли могу готов готова рад рада рады
-    важно важна важен важны здравствуйте добрый доброе день утро вечер уважением уважаемые уважаемый
-    уважаемая господа спасибо благодарю благодарим пожалуйста приветствую надеюсь надеемся предлагаем
-    предлагаю предлагает предложить предложим помогаем помогает помогают поможем помочь помогут поможет
-    делаем делаете делает делают делать сделать занимаемся занимаетесь занимается занимаются занимаюсь
-    работаем работаете работает работают работать специализируется специализируемся специализируетесь
-    производим производите производит производят выпускаем выпускаете выпускает поставляем поставляете
-    поставляет изготавливаем изготавливаете изготавливает создаём создаете отгружаем пишу пишем написать
-    обращаюсь обращаемся обратили знаем знаю видим вижу увидели увидел увидела нашли нашёл нашла заметили
-    заметил заметила изучили посмотрели ознакомились ознакомиться хотим хотел хотела хотели хотелось хочу
-    хотите понимаем понимаю думаем думаю полагаем считаем расскажем рассказать расскажу рассказываем
-    ответить ответьте ответим отвечу ответите отвечаем обсудить обсудим покажем показать пришлём пришлю
-    прислать направим направить отправим отправлю отправить подготовим подготовлю подготовить подобрать
-    подберём подойдёт подойдут подходит подходят пригодится пригодятся предоставим предоставить
-    предоставляем познакомиться представляем представить представляю связаться свяжемся созвониться
-    созвонимся встретиться поговорить пообщаться удобно удобнее удобен интересно интересен интересна
-    интересны полезно полезны полезен полезна актуально актуален актуальна актуальны кратко коротко
-    подробно подробнее посмотреть узнать получает получают использовать использует используют используете
-    применяют применяется решить решать решает решают даёт дают дать позволяет позволяют позволит включает
-    включают состоит входит стоит касается относится начать начнём более больше раз несколько много часто
-    один одна одно одной заранее далее после перед вместе среди исходя насколько поводу связи рамках счёт
-    образом виду этой этого этом этих этим эти эта этому те тех тем кроме того радостью удовольствием
-    ближайшее ближайшие количество решили служат служит начинается начинаются получат занимает занимают
-    отвечает отвечают признателен признательна признательны берём берем ведём входят вместо получаете
-    получит значит только
+    нас вас вам вами их им ему ей его её него неё них ним ней себя себе бы ли же то так там тут здесь
+    уже обычно например именно прежде всего поэтому потому поскольку ведь причём помимо благодаря ради
+    вот просто скорее возможно вероятно есть быть будет будут будем будете буду является являются можно
+    можем можете может могут сможем сможете смогут могли могу готов готова рад рада рады важно важна
+    важен важны здравствуйте добрый доброе день утро вечер уважением уважаемые уважаемый уважаемая
+    господа спасибо благодарю благодарим пожалуйста приветствую надеюсь надеемся предлагаем предлагаю
+    предлагает предложить предложим помогаем помогает помогают поможем помочь помогут поможет делаем
+    делаете делает делают делать сделать занимаемся занимаетесь занимается занимаются занимаюсь работаем
+    работаете работает работать специализируется специализируемся специализируетесь производим
+    производите производит производят выпускаем выпускаете выпускает поставляем поставляете поставляет
+    изготавливаем изготавливаете изготавливает создаём создаете отгружаем пишу пишем написать обращаюсь
+    обращаемся обратили видим вижу увидели увидел увидела нашли нашёл нашла заметили заметил заметила
+    изучили посмотрели ознакомились ознакомиться хотим хотел хотела хотели хотелось хочу хотите понимаем
+    понимаю думаем думаю полагаем считаем расскажем рассказать расскажу рассказываем ответить ответьте
+    ответим отвечу ответите отвечаем обсудить обсудим покажем показать пришлём пришлю прислать направим
+    направить отправим отправлю отправить подготовим подготовлю подготовить подобрать подберём подойдёт
+    подойдут подходит подходят пригодится пригодятся предоставим предоставить предоставляем
+    познакомиться представляем представить представляю связаться свяжемся созвониться созвонимся
+    встретиться поговорить пообщаться удобно удобнее удобен интересно интересен интересна интересны
+    полезно полезны полезен полезна актуально актуален актуальна актуальны кратко коротко подробно
+    подробнее посмотреть узнать получает получают использовать использует используют используете
+    применяют применяется решить решать решает решают даёт дают дать позволяет позволяют позволит
+    включает включают состоит входит стоит касается относится начать начнём раз несколько один одна одно
+    одной заранее далее после перед вместе среди исходя насколько поводу связи рамках счёт образом виду
+    этой этого этом этих этим эти эта этому те тех тем кроме того радостью удовольствием ближайшее
+    ближайшие количество решили служат служит начинается начинаются получат занимает занимают отвечает
+    отвечают признателен признательна признательны берём берем ведём входят вместо получаете получит
+    значит только знаем
 """
 _ENGLISH_STEMS = """
     company search business plant factory firm organisation organization manufacturer maker producer
-    supplier production product service solution offer partner colleague team specialist department field
-    area industry market region city site website page option example sample catalogue catalog brochure
-    detail information question task goal work project process step cooperation partnership meeting call
-    conversation talk chat letter email reply answer time minute hour day week month opportunity benefit
-    advantage interest material equipment way topic range delivery purchase line idea
+    production product service solution offer team specialist department field area industry market region
+    city site website page option example sample catalogue catalog brochure detail information question
+    task goal work project process step cooperation meeting call conversation talk chat letter email reply
+    answer time minute hour day week month opportunity benefit advantage interest material equipment way
+    topic range delivery purchase line idea
 """
 _ENGLISH_FORMS = """
     a an the and or but if so as that this these those which who whom whose what when where how why
     whether while of in on at to for with from by about into over under through between within per via
-    than then like far i we you he she it they us them him her my our your yours ours its their his myself
-    yourself ourselves is are be am being been was were can could may might would will shall should do
-    does have has having let hello hi dear sir madam morning afternoon regards sincerely thanks thank kind
-    wishes faithfully offer offers offering help helps helping make makes making work works working
-    provide provides providing manufacture manufactures produce produces supply supplies supplying run
-    runs build builds deliver delivers specialise specialises specialize specializes write writing reach
-    reaching contact see seeing saw found find know learn noticed came across understand glad happy
-    pleased delighted ready hope wish look looking forward hear open think believe show explain discuss
-    talk speak meet arrange prepare answer reply chat schedule explore fit fits suit suits include
-    includes allow allows enable enables come comes bring brings mean means start starts begin support
-    supports consider choose compare point points interested interesting useful relevant convenient
-    suitable possible helpful short brief briefly quick important main current different similar own few
-    please just also more some any each several one here there now next often usually because since after
-    before together such both well too even details note below above out up down first thought single job
-    part only
+    than then like far i we you he she it they my our your yours ours its their his myself yourself
+    ourselves is are be am being been was were can could may might would will shall should do does let
+    hello hi dear sir madam morning afternoon regards sincerely thanks thank kind wishes faithfully
+    offer offers offering help helps helping make makes making work works working provide provides
+    providing manufacture manufactures produce produces supply supplies supplying run runs build builds
+    deliver delivers specialise specialises specialize specializes write writing reach reaching contact
+    see seeing saw found find learn noticed came across understand glad happy pleased delighted ready
+    hope wish look looking forward hear open think believe show explain discuss talk speak meet arrange
+    prepare answer reply chat schedule explore fit fits suit suits include includes allow allows enable
+    enables bring brings mean means start starts begin support supports consider choose compare point
+    points interested interesting useful relevant convenient suitable possible helpful short brief
+    briefly quick important main current different similar own few please just also some any each
+    several one here there now next often usually because since after before together such both well too
+    even details note below above out up down first thought single job part only know
 """
 
 # -- what all other sentences are made of: a greeting, thanks, a question, a next step --
@@ -95,23 +93,23 @@ _RUSSIAN_COURTESY = """
     здравствуйте добрый доброе день утро вечер уважением уважаемые уважаемый уважаемая господа коллеги
     спасибо благодарю благодарим пожалуйста приветствую надеюсь надеемся заранее внимание время ответ
     ответа ответу и а но или если чтобы когда как что это этот этого этой этом эту эти кто кем кому кого
-    чем с со к в во на о об от до для по из у за ли бы же то так я мы вы вам вас вами нам наш наша наше
-    наши нашем нашего нашей нашу наших вашей вашем вашего ваш ваши ваше ваших вашими вашим вашу компании
-    компания команде команды предприятии отделе буду будем будет будут есть быть был была были можно можем
-    можете могу может могли хотим хотел хотела хотели хотелось хочу хотите готов готова готовы рад рада
-    рады признателен признательна признательны интересно интересен интересна интересны интересует удобно
-    удобнее удобен удобное актуально актуален актуальна полезно полезны полезен кратко коротко подробно
-    подробнее подробности подробностей детали деталей обсудить обсудим поговорить пообщаться созвониться
-    созвонимся встретиться познакомиться связаться свяжемся ответить ответьте ответим отвечу ответите
-    отвечаем рассказать расскажем расскажу показать покажем прислать пришлём пришлю отправить отправим
-    отправлю направить направим подготовить подготовим подготовлю предложить узнать посмотреть занимается
-    занимаются отвечает подскажите давайте вопрос вопросы вопросов вопросу вопросом вопросе предложение
-    предложения предложением сотрудничество сотрудничества сотрудничестве каталог каталога презентацию
-    расчёт примеры образцы информацию письмо письма звонок звонка встречу встреча разговор неделе неделю
-    ближайшее ближайшие следующей следующую какой какая минут дни удовольствием радостью больше ещё также
-    сайте сайт вашему специалистов специалистами пишем пишу поводу задачу задачи задаче они подойдут
-    подойдёт предприятию предлагаем предлагаю подробную подробное коммерческое нашли обращаюсь обращаемся
-    работаем даёт продукции
+    чем с со к в во на о об от до для по из у за ли бы же то так я мы вы вам вас вами наш наша наше наши
+    нашем нашего нашей нашу наших вашей вашем вашего ваш ваши ваше ваших вашими вашим вашу компании
+    компания команде команды предприятии отделе буду будем будет будут есть быть был была были можно
+    можем можете могу может могли хотим хотел хотела хотели хотелось хочу хотите готов готова готовы рад
+    рада рады признателен признательна признательны интересно интересен интересна интересны интересует
+    удобно удобнее удобен удобное актуально актуален актуальна полезно полезны полезен кратко коротко
+    подробно подробнее подробности подробностей детали деталей обсудить обсудим поговорить пообщаться
+    созвониться созвонимся встретиться познакомиться связаться свяжемся ответить ответьте ответим отвечу
+    ответите отвечаем рассказать расскажем расскажу показать покажем прислать пришлём пришлю отправить
+    отправим отправлю направить направим подготовить подготовим подготовлю предложить узнать посмотреть
+    занимается занимаются отвечает подскажите давайте вопрос вопросы вопросов вопросу вопросом вопросе
+    предложение предложения предложением сотрудничество сотрудничества сотрудничестве каталог каталога
+    презентацию расчёт примеры образцы информацию письмо письма звонок звонка встречу встреча разговор
+    неделе неделю ближайшее ближайшие следующей следующую какой какая минут дни удовольствием радостью
+    больше ещё также сайте сайт вашему специалистов специалистами пишем пишу поводу задачу задачи задаче
+    они подойдут подойдёт предприятию предлагаем предлагаю подробную подробное коммерческое нашли
+    обращаюсь обращаемся работаем даёт продукции подходит подходят
 """
 _ENGLISH_COURTESY = """
     hello hi dear sir madam morning afternoon evening regards sincerely thanks thank kind wishes yours
@@ -125,6 +123,19 @@ _ENGLISH_COURTESY = """
     days please just also simply further team company business point person right suits suit works fit
     fits writing write task only first thought gives field work far
 """
+# What a sentence about the company alone may say.
+_ABOUT_A_COMPANY = """
+    производит производят выпускает выпускают изготавливает занимается занимаются поэтому потому
+    поскольку может предложить предложение видим видели знаем нашли заметили рассказать полезно также
+    свои своей своих запросу makes make produces produce builds build manufactures manufacture supplies
+    supply does see saw noticed found because since where know ваша вашей вашу ваше вашем вашего ваш
+    компания компании компанию предприятие предприятии завод что мы вы вас вам в во на по из у и а но
+    для с это как г пишем пишу обращаюсь поводу насколько направление работы работает области сфере
+    решили написать обратили внимание их её его наше наши the a an your our you we i it that this is are
+    in of for and to by with as far about who company business writing search field work like would tell
+    offer хотели бы обсудить подходит ли
+"""
+
 PHRASES = (
     *("дайте знать", "дайте нам знать", "напишите нам", "ответьте нам"),
     *("let me know", "let us know", "right person", "point me"),
@@ -142,6 +153,18 @@ _FORMS = {
     "en": frozenset(map(plain, _ENGLISH_FORMS.split())),
 }
 
+CURRENCIES = {"руб": "₽", "рубл": "₽", "р": "₽", "rub": "₽", "долл": "$", "доллар": "$", "usd": "$"}
+CURRENCIES |= {
+    "dollar": "$",
+    "евро": "€",
+    "евр": "€",
+    "eur": "€",
+    "euro": "€",
+    "процент": "%",
+    "percent": "%",
+}
+"""How a stem names what a number counts: 30 percent is 30 %."""
+
 _DENYING = """
     не нет ни нельзя никогда никто ничего без
     not no never none nothing nobody without cannot can't don't won't isn't aren't doesn't
@@ -150,6 +173,7 @@ DENIALS = frozenset(_DENYING.split())
 """They turn a sentence into its opposite: each may stand only before the word that it denies in the brief."""
 
 
+_OF_COMPANIES = frozenset(map(plain, _ABOUT_A_COMPANY.split()))
 _COURTESY = {
     "ru": frozenset(map(plain, _RUSSIAN_COURTESY.split())),
     "en": frozenset(map(plain, _ENGLISH_COURTESY.split())),
@@ -169,6 +193,10 @@ def is_glue(word: str, language: str) -> bool:
 def is_courtesy(word: str, language: str) -> bool:
     """Whether a sentence that says nothing may use it."""
     return plain(word) in _COURTESY[language]
+
+
+def is_said_of_companies(word: str) -> bool:
+    return plain(word) in _OF_COMPANIES
 
 
 def is_of_prices(word: str) -> bool:
