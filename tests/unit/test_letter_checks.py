@@ -72,7 +72,32 @@ def test_a_letter_in_the_words_of_its_brief_passes(brief: dict[str, Any], subjec
     assert failed(subject, body, read_brief(brief)) == []
 
 
-@pytest.mark.parametrize("brief", [RUSSIAN, ENGLISH, {"offer": "Ремонт насосов на месте"}])
+OTHERS: list[dict[str, Any]] = [
+    {"offer": "Ремонт насосов на месте"},
+    {
+        "company": {"name": "АО «Завод №5»", "domain": "zavod5.ru", "city": "Нижний Новгород"},
+        "offer": {
+            "name": "Аудит ИБ",
+            "text": "Проверяем сети на уязвимости.\nНе мешаем работе. Без остановки производства.",
+            "benefits": ["отчёт за 10 дней", "скидка 15 % до 31.12.2026", "работаем с 2009 года"],
+            "price": "120 000 – 250 000 руб.",
+            "link": "https://audit.example/?a=1",
+        },
+    },
+    {"company": "Рога", "offer": "Продаём станки. Звоните 8 800 555-35-35, пишите на info@stanki.example."},
+    {
+        "company": {"name": "Müller & Söhne GmbH"},
+        "offer": "We translate manuals (EN 82079-1), from €0.12/word.",
+    },
+    {"company": {"name": "3М-Сервис"}, "offer": {"name": "Инструмент", "benefits": ["никаких предоплат"]}},
+    {
+        "company": "Acme",
+        "offer": {"name": "Backup", "text": "No lock-in. Cancel!", "price": "$9.90 per month"},
+    },
+]
+
+
+@pytest.mark.parametrize("brief", [RUSSIAN, ENGLISH, *OTHERS])
 def test_the_template_passes_its_own_checks(brief: dict[str, Any]) -> None:
     it = read_brief(brief)
     checks = check_draft(template_draft(it), it)

@@ -27,7 +27,7 @@ _WORDS = {
         "price": "Стоимость: {price}.",
         "link": "Подробнее: {link}",
         "ask": "Если это вам интересно, ответьте на это письмо: расскажем подробнее и обсудим вашу задачу.",
-        "regards": "С уважением,",
+        "regards": "С уважением",
     },
     "en": {
         "hello": "Hello!",
@@ -45,7 +45,7 @@ _WORDS = {
         "link": "More details: {link}",
         "ask": "If this is interesting for you, please reply to this letter: we would be glad to tell you "
         "more and to discuss your task.",
-        "regards": "Kind regards,",
+        "regards": "Kind regards",
     },
 }
 _LEGAL_FORM = re.compile(r"(?:ООО|ОАО|ЗАО|ПАО|АО|ИП|НПО|НПП|ФГУП|ГК|завод|фабрика|компания|группа)\b", re.I)
@@ -66,7 +66,8 @@ def letter_text(draft: Draft, brief: Brief) -> str:
         name = brief.contact.name
         parts.insert(0, say["hello_name"].format(name=name) if name else say["hello"])
     if not _REGARDS.search(draft.body):
-        parts.append("\n".join(filter(None, (say["regards"], brief.offer.sender))))
+        sender = brief.offer.sender
+        parts.append(f"{say['regards']},\n{sender}" if sender else say["regards"])
     return "\n\n".join(parts)
 
 
@@ -86,7 +87,7 @@ def _paragraphs(brief: Brief) -> Iterator[str]:
     about = "in_city" if company.city and (company.name or company.domain) else "about"
     opening = [say[about].format(company=_company(brief), city=company.city)]
     if company.activity:
-        opening.append(say["activity"].format(activity=company.activity))
+        opening.append(say["activity"].format(activity=_inside(company.activity)))
     elif company.found_by:
         opening.append(say["found_by"].format(found_by=company.found_by))
     yield " ".join(opening)
@@ -105,6 +106,11 @@ def _company(brief: Brief) -> str:
     if not name:
         return brief.company.domain or say["your_company"]
     return name if _LEGAL_FORM.match(name) else say["company"].format(name=name)
+
+
+def _inside(phrase: str) -> str:
+    """A phrase as it stands inside a sentence; an abbreviation keeps its capitals."""
+    return phrase[0].lower() + phrase[1:] if phrase[1:2].islower() else phrase
 
 
 def _bare(text: str) -> str:
