@@ -80,12 +80,12 @@ class Scene:
             seed=1,
         )
         self.yandex = Yandex(settings, CompanyWeb(60, 1).results(), self.clock)
-        self.answer: Callable[[Request], Reply] = self.yandex.answer
+        self.answer: Callable[[Request], Reply] | None = None
 
     def run(self, play: Callable[[YandexSearch], Awaitable[T]], **changes: Any) -> T:
         async def scene() -> T:
             async def answer(request: Request) -> Reply:
-                return self.answer(request)
+                return self.answer(request) if self.answer else await self.yandex.answer(request)
 
             server = HttpServer(answer, self.clock)
             url = f"http://127.0.0.1:{await server.listen(0)}"
@@ -178,6 +178,7 @@ SUBMITTED = {
     SubmitFault.RESET_AFTER: FateUnknown,
     SubmitFault.ERROR_AFTER: FateUnknown,
     SubmitFault.GARBAGE_AFTER: FateUnknown,
+    SubmitFault.SILENCE_AFTER: FateUnknown,
 }
 
 
@@ -185,7 +186,7 @@ SUBMITTED = {
 def test_what_may_have_been_taken_is_never_called_not_taken(scene: Scene, fault: SubmitFault) -> None:
     """And nothing is posted twice: only the books know what a second time would cost."""
     scene.yandex.dice.plan.submits.append(fault)
-    said = scene.submit()
+    said = scene.submit(seconds=0.5 if fault is SubmitFault.SILENCE_AFTER else 30.0)
     assert isinstance(said, SUBMITTED[fault])
     assert scene.yandex.asked["submits"] == 1
     if len(scene.yandex.log):

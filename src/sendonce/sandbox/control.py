@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 1000
 _PAGE = """\
-sendonce sandbox: a small world that stands in for Amazon SES and SNS, for Notion
-and for a language model.
+sendonce sandbox: a small world that stands in for Amazon SES and SNS, for Notion,
+for Yandex Search and for a language model.
 Nothing leaves this machine.
 
 SES v2 and SNS    {endpoint}
 Notion            {endpoint}   (GET /sandbox/notion tells what may be asked of it)
+Yandex Search     {endpoint}   (GET /sandbox/yandex tells what may be asked of it)
 language model    {endpoint}/v1   (POST /sandbox/llm {{"mood": "obey"}}; GET tells its moods)
 companies' sites  {endpoint}   (by the Host header; companies.json in the directory tells what is true)
 topic             {topic_arn}

@@ -145,7 +145,7 @@ class World:
         if self.companies.knows(request):
             return await self.companies.answer(request)
         if self.yandex.serves(request.path):
-            return self.yandex.answer(request)
+            return await self.yandex.answer(request)
         if request.path.startswith("/v2/email/"):
             return await self.ses.answer(request)
         if request.path in LLM:

@@ -26,6 +26,7 @@ class SubmitFault(StrEnum):
     RESET_AFTER = "reset_after"
     ERROR_AFTER = "error_after"
     GARBAGE_AFTER = "garbage_after"
+    SILENCE_AFTER = "silence_after"
 
 
 class OperationFault(StrEnum):

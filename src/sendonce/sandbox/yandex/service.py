@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import secrets
@@ -34,6 +35,8 @@ _OPERATION_ERRORS = {
     OperationFault.INVALID: (3, "Request is invalid"),
 }
 _DEEP = 200_000
+# Seconds, longer than anybody waits.
+_SILENCE = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,27 +84,27 @@ class Yandex:
     def serves(self, path: str) -> bool:
         return path in (SEARCH, TOKENS) or path.startswith(OPERATIONS)
 
-    def answer(self, request: Request) -> Reply:
+    async def answer(self, request: Request) -> Reply:
         try:
-            reply = self._answer(request)
+            reply = await self._answer(request)
         except YandexRefusal as refusal:
             reply = refusal.reply()
         self.answered[reply.status] += 1
         return reply
 
-    def _answer(self, request: Request) -> Reply:
+    async def _answer(self, request: Request) -> Reply:
         if (request.method, request.path) == ("POST", TOKENS):
             self.asked["tokens"] += 1
             return self.iam.exchange(request.body)
         if (request.method, request.path) == ("POST", SEARCH):
             self.asked["submits"] += 1
-            return self._submit(request)
+            return await self._submit(request)
         if request.method == "GET" and request.path.startswith(OPERATIONS):
             self.asked["fetches"] += 1
             return self._fetch(request)
         raise YandexRefusal(404, 5, "Not found")
 
-    def _submit(self, request: Request) -> Reply:
+    async def _submit(self, request: Request) -> Reply:
         fault = self.dice.for_submit()
         if fault in _REFUSALS:
             raise YandexRefusal(*_REFUSALS[fault])
@@ -110,6 +113,8 @@ class Yandex:
         self._admit(request, self._submits)
         accepted = self._accepted(_search_of(request.body, self.settings.folder_id))
         reply = json_reply(_operation(accepted, done=False))
+        if fault is SubmitFault.SILENCE_AFTER:
+            await asyncio.sleep(_SILENCE)
         if fault is SubmitFault.RESET_AFTER:
             return replace(reply, ending=Ending.RESET)
         if fault is SubmitFault.GARBAGE_AFTER:
