@@ -164,7 +164,7 @@ class CampaignStage:
         """When it was to leave: here it leaves as soon as it is planned."""
         query = sa.select(W.slot_at).where(W.dispatch_id == job.dispatch_id)
         with self.store.database.reading() as tx:
-            return tx.execute(query.where(W.address_key == job.recipient)).scalar_one()
+            return tx.execute(query.where(W.address_key == parse_address(job.recipient).key)).scalar_one()
 
     def _claim(self, identity: SenderIdentity) -> Sequence[ClaimedJob]:
         if identity.id not in self._workers:

@@ -7,7 +7,7 @@ and the sums must hold. The suppression list keeps its own keyed hash, so nobody
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
@@ -108,9 +108,23 @@ class LetterTo:
 
 
 @dataclass(frozen=True, slots=True)
+class Trace:
+    """A row that names the person in a room that knows more of it: a lead, a contact, mail that came back.
+
+    ``tenant_id`` is None for mail: a mailbox may serve several.
+    """
+
+    kind: str
+    tenant_id: str | None
+    at: datetime | None
+    details: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class PersonFile:
     """All that is kept about a person, of every tenant and every spelling of the address."""
 
     subscribers: Sequence[Subscriber] = ()
     suppressions: Sequence[Suppression] = ()
     letters: Sequence[LetterTo] = field(default=())
+    traces: Sequence[Trace] = ()

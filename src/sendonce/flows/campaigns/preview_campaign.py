@@ -44,12 +44,13 @@ def _filled(source: str, lead: Lead) -> str:
 
 def _lead(desk: CampaignDesk, campaign: Campaign, address: str | None) -> Lead:
     if address is None:
-        first = desk.store.leads.all(campaign.tenant_id, campaign.direction_id, limit=1)
-        if not first:
+        some = desk.store.leads.all(campaign.tenant_id, campaign.direction_id)
+        first = next((lead for lead in some if lead.stopped is None), None)
+        if first is None:
             raise NotFound(
                 f"The direction {campaign.direction_id} has no leads yet: 'sendonce leads import'."
             )
-        return first[0]
+        return first
     found = desk.store.leads.find(campaign.tenant_id, campaign.direction_id, parse_address(address))
     if found is None:
         raise NotFound(f"{address} is no lead of {campaign.direction_id}: 'sendonce leads list' shows them.")

@@ -37,7 +37,7 @@ def _refuse_missing_values(desk: CampaignDesk, campaign: Campaign) -> None:
     after, missing = "", []
     while page := desk.store.leads.all(campaign.tenant_id, campaign.direction_id, after=after):
         after = page[-1].id
-        for lead in page:
+        for lead in (lead for lead in page if lead.stopped is None):
             missing += [(lead.email, name) for name in wanted if not lead.fields.get(name)]
         if len(missing) > _NAMED:
             break

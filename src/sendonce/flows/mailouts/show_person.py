@@ -34,7 +34,8 @@ class PersonReport:
 
     @property
     def known(self) -> bool:
-        return bool(self.file.subscribers or self.file.suppressions or self.file.letters)
+        file = self.file
+        return bool(file.subscribers or file.suppressions or file.letters or file.traces)
 
     @property
     def erased_at(self) -> datetime | None:

@@ -39,6 +39,11 @@ class MemoryKeys:
                     job_id,
                     at,
                 )
+            for place, mail in state.found_mail.items():
+                sender, recipient = (
+                    name and rekeyed_name(name, link) for name in (mail.sender, mail.recipient)
+                )
+                state.found_mail[place] = replace(mail, sender=sender, recipient=recipient)
             state.audit = [(who, what, rekeyed_name(name, link)) for who, what, name in state.audit]
             state.audit.append((actor, "rotate keys", "pepper"))
             return len(state.suppressions)

@@ -9,6 +9,7 @@ from sendonce.adapters.stores.memory.arrows import move
 from sendonce.adapters.stores.memory.state import JobRow, State
 from sendonce.domain.engine.addresses import Address, parse_address
 from sendonce.domain.engine.jobs import JobState, Move
+from sendonce.domain.engine.mailbox.found import FoundMail
 from sendonce.domain.people.privacy import (
     ERASED_NOTE,
     Attempt,
@@ -16,6 +17,7 @@ from sendonce.domain.people.privacy import (
     LetterTo,
     PersonFile,
     Scrubber,
+    Trace,
     erased_name,
     is_erased,
 )
@@ -32,7 +34,32 @@ class MemoryPeople:
             key = self._state.suppression_key(address.key)
             people = [self._state.subscribers[place] for place in self._places(key)]
             denials = [s for place, s in sorted(self._state.suppressions.items()) if place[0] == key]
-            return PersonFile(people, denials, [self._letter(row) for row in self._jobs(key)])
+            jobs = self._jobs(key)
+            letters = [self._letter(row) for row in jobs]
+            return PersonFile(people, denials, letters, self._mail(key, {row.id for row in jobs}))
+
+    def _mail(self, key: str, job_ids: set[str]) -> list[Trace]:
+        return [
+            Trace(
+                "mail",
+                None,
+                mail.sent_at or mail.found_at,
+                {
+                    "mailbox": mailbox,
+                    "kind": mail.kind,
+                    "sender": mail.sender,
+                    "recipient": mail.recipient,
+                    "code": mail.code,
+                    "reason": mail.reason,
+                },
+            )
+            for (mailbox, _), mail in sorted(self._state.found_mail.items())
+            if mail.job_id in job_ids or self._names(key, mail)
+        ]
+
+    def _names(self, key: str, mail: FoundMail) -> bool:
+        written = filter(None, (mail.sender, mail.recipient))
+        return any(self._state.suppression_key(address.lower()) == key for address in written)
 
     def _letter(self, row: JobRow) -> LetterTo:
         tried = [
@@ -75,7 +102,7 @@ class MemoryPeople:
                 events=self._erase_events(job_ids, scrubber, name) + self._erase_unreadable(scrubber),
                 suppressions=self._erase_suppressions(key, scrubber),
                 suppressed=self._suppress(key, now),
-                notes=self._erase_notes(scrubber),
+                notes=self._erase_notes(scrubber) + self._erase_mail(key, job_ids, name),
             )
             if erasure.changed:
                 self._state.audit.append((actor, "erase", name))
@@ -135,11 +162,6 @@ class MemoryPeople:
         erased = sum(new != old for new, old in zip(audit, self._state.audit, strict=True))
         erased += sum(new != old for new, old in zip(outbox, self._state.outbox, strict=True))
         self._state.audit, self._state.outbox = audit, outbox
-        for place, mail in self._state.found_mail.items():
-            sender, recipient = scrubber.text(mail.sender), scrubber.text(mail.recipient)
-            bare = replace(mail, sender=sender, recipient=recipient, reason=scrubber.text(mail.reason))
-            self._state.found_mail[place] = bare
-            erased += bare != mail
         for entry in self._state.mailouts.values():
             if entry.plan_cursor in scrubber.spellings:
                 entry.plan_cursor = entry.plan_cursor[:1]
@@ -147,4 +169,16 @@ class MemoryPeople:
             if testers:
                 stay = tuple(tester for tester in testers if not is_erased(scrubber.text(tester) or ""))
                 entry.mailout = replace(entry.mailout, audience=stay)
+        return erased
+
+    def _erase_mail(self, key: str, job_ids: set[str], name: str) -> int:
+        erased = 0
+        for place, mail in self._state.found_mail.items():
+            if mail.job_id in job_ids or self._names(key, mail):
+                sender, recipient = (
+                    name if it and not is_erased(it) else it for it in (mail.sender, mail.recipient)
+                )
+                bare = replace(mail, sender=sender, recipient=recipient, reason=None)
+                self._state.found_mail[place] = bare
+                erased += bare != mail
         return erased

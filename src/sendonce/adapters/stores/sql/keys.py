@@ -13,9 +13,11 @@ from sqlalchemy.engine import Connection
 
 from sendonce.adapters.stores.schema import (
     audit_log,
+    campaign_letters,
     delivery_events,
     excluded_recipients,
     ledger,
+    mailbox_messages,
     message_jobs,
     subscribers,
     suppressions,
@@ -40,6 +42,9 @@ _NAMES = (
     delivery_events.c.recipient,
     delivery_events.c.natural_key,
     audit_log.c.subject,
+    campaign_letters.c.address_key,
+    mailbox_messages.c.sender,
+    mailbox_messages.c.recipient,
 )
 
 

@@ -6,43 +6,52 @@ looked through before the transaction begins, so that nobody waits for the searc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import (
     attempts,
-    audit_log,
     delivery_events,
     mailbox_messages,
     mailouts,
     message_jobs,
-    outbox,
     sign_ups,
     subscribers,
     suppressions,
     unreadable_events,
 )
 from sendonce.adapters.stores.sql.books import Tally, counted
+from sendonce.adapters.stores.sql.campaigns import erasure as campaigns
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.events import as_event
+from sendonce.adapters.stores.sql.mentions import (
+    contains,
+    erase_mentions,
+    found_spellings,
+    mentions,
+    portions,
+    rows_of,
+)
 from sendonce.adapters.stores.sql.peppers import pepper_in_force
 from sendonce.adapters.stores.sql.person_index import add_shelf, jobs_of
-from sendonce.adapters.stores.sql.prospecting.erasure import erase_prospect, found_spellings
+from sendonce.adapters.stores.sql.prospecting import erasure as prospecting
 from sendonce.adapters.stores.sql.rows import as_job, insert_audit
 from sendonce.adapters.stores.sql.subscribers import as_subscriber
 from sendonce.adapters.stores.sql.suppressions import as_suppression, suppress
 from sendonce.domain.engine.addresses import Address
 from sendonce.domain.people.privacy import (
+    ERASED,
     ERASED_NOTE,
     Attempt,
     Erasure,
     LetterTo,
     PersonFile,
     Scrubber,
+    Trace,
     erased_name,
     is_erased,
 )
@@ -51,7 +60,12 @@ from sendonce.domain.people.suppressions import EVERYBODY, SuppressionReason
 from sendonce.errors import Unavailable
 
 A, E, J, P, S = attempts.c, delivery_events.c, message_jobs.c, subscribers.c, suppressions.c
-T = TypeVar("T")
+M = mailbox_messages.c
+_SPELLED = (
+    *prospecting.SPELLED,
+    *campaigns.SPELLED,
+    *((sa.func.lower(column), column) for column in (M.sender, M.recipient)),
+)
 
 
 class SqlPeople:
@@ -63,10 +77,13 @@ class SqlPeople:
             key = suppression_key(address.key, pepper_in_force(self._db, tx))
             people = tx.execute(sa.select(subscribers).where(P.suppression_key == key)).all()
             denials = tx.execute(sa.select(suppressions).where(S.key == key).order_by(S.tenant_id)).all()
-            letters = [self._letter(tx, row) for row in _rows(tx, message_jobs, jobs_of(tx, key))]
-        return PersonFile(
-            [as_subscriber(row) for row in people], [as_suppression(row) for row in denials], letters
-        )
+            jobs = jobs_of(tx, key)
+            return PersonFile(
+                [as_subscriber(row) for row in people],
+                [as_suppression(row) for row in denials],
+                [self._letter(tx, row) for row in rows_of(tx, message_jobs, jobs)],
+                list(_traces(tx, address, key, jobs)),
+            )
 
     def _letter(self, tx: Connection, job: Row[Any]) -> LetterTo:
         tried = tx.execute(sa.select(attempts).where(A.job_id == job.id).order_by(A.attempt))
@@ -87,11 +104,10 @@ class SqlPeople:
             pepper = pepper_in_force(self._db, tx)
             key, name = suppression_key(address.key, pepper), erased_name(address.key, pepper)
             jobs = jobs_of(tx, key)
-            known = [*_spellings(tx, key, jobs), *found_spellings(tx, address.key)]
-            spellings = [address.text, address.key, *known]
+            spellings = _all_spellings(tx, address, key, jobs)
             scrubber = Scrubber(spellings, name)
             events = _event_ids(tx, jobs, scrubber)
-            documents = {table.name: _mentions(tx, table, scrubber) for table in _WITH_DOCUMENTS}
+            texts = mentions(tx, scrubber)
         with self._db.writing() as tx, counted(self._db, tx) as tally:
             if pepper_in_force(self._db, tx) != pepper:
                 raise Unavailable("The keys were rotated at this very moment: nothing was erased. Try again.")
@@ -103,15 +119,17 @@ class SqlPeople:
                 letters=sum([_erase_job(tx, tally, row, scrubber, pepper, now) for row in _locked(tx, jobs)]),
                 events=sum(
                     _erase_event(tx, row, name, erased_name(row.natural_key, pepper))
-                    for row in _rows(tx, delivery_events, events)
+                    for row in rows_of(tx, delivery_events, events)
                 )
                 + _erase_unreadable(tx, scrubber),
                 subscribers=tx.execute(subscribers.delete().where(P.suppression_key == key)).rowcount,
                 suppressions=_erase_suppressions(tx, key, scrubber),
                 suppressed=suppress(tx, key, EVERYBODY, None, SuppressionReason.MANUAL, ERASED_NOTE, now),
                 notes=_erase_attempts(tx, jobs, scrubber)
-                + _erase_documents(tx, documents, scrubber)
-                + erase_prospect(tx, spellings, scrubber, now),
+                + _erase_mail(tx, spellings, jobs, name)
+                + prospecting.erase_prospect(tx, spellings, scrubber, now)
+                + campaigns.erase_lead(tx, spellings, scrubber, pepper, now)
+                + erase_mentions(tx, texts, scrubber),
             )
             tx.execute(sign_ups.delete().where(sign_ups.c.mailbox == suppression_fold(address.key)))
             _erase_plan_cursors(tx, scrubber)
@@ -149,13 +167,51 @@ def _erase_unreadable(tx: Connection, scrubber: Scrubber) -> int:
     return len(named)
 
 
+def _all_spellings(tx: Connection, address: Address, key: str, jobs: Sequence[str]) -> list[str]:
+    written = [*_spellings(tx, key, jobs), *found_spellings(tx, address.key, _SPELLED)]
+    return [text for text in (address.text, address.key, *written) if not is_erased(text)]
+
+
+def _traces(tx: Connection, address: Address, key: str, job_ids: Sequence[str]) -> Iterator[Trace]:
+    spellings = _all_spellings(tx, address, key, job_ids)
+    yield from campaigns.lead_traces(tx, spellings)
+    yield from prospecting.prospect_traces(tx, spellings)
+    yield from _mail_traces(tx, spellings, job_ids)
+
+
+def _mail_traces(tx: Connection, spellings: Sequence[str], job_ids: Sequence[str]) -> Iterator[Trace]:
+    told = ("mailbox", "kind", "sender", "recipient", "code", "reason")
+    for row in rows_of(tx, mailbox_messages, _mail_ids(tx, spellings, job_ids)):
+        yield Trace("mail", None, row.sent_at or row.found_at, {name: getattr(row, name) for name in told})
+
+
+def _mail_ids(tx: Connection, spellings: Sequence[str], job_ids: Sequence[str]) -> list[str]:
+    """What names the person, and what came back to their letters: people answer from other addresses, too."""
+    named = sa.or_(M.sender.in_(spellings), M.recipient.in_(spellings))
+    found = set(tx.execute(sa.select(M.id).where(named)).scalars())
+    for some in portions(job_ids):
+        found.update(tx.execute(sa.select(M.id).where(M.job_id.in_(some))).scalars())
+    return sorted(found)
+
+
+def _erase_mail(tx: Connection, spellings: Sequence[str], job_ids: Sequence[str], name: str) -> int:
+    """Kind and code stay for the statistics."""
+    erased = 0
+    for row in rows_of(tx, mailbox_messages, _mail_ids(tx, spellings, job_ids)):
+        readable = [it for it in ("sender", "recipient") if not is_erased(getattr(row, it) or ERASED)]
+        if readable or row.reason:
+            gone = {"reason": None, **dict.fromkeys(readable, name)}
+            erased += tx.execute(mailbox_messages.update().where(M.id == row.id).values(gone)).rowcount
+    return erased
+
+
 def _spellings(tx: Connection, key: str, jobs: Sequence[str]) -> list[str]:
     """How the address is written in the rows that belong to the person."""
     queries = (
         sa.select(P.email).where(P.suppression_key == key),
         sa.select(P.address_key).where(P.suppression_key == key),
-        *(sa.select(J.recipient).where(J.id.in_(some)) for some in _portions(jobs)),
-        *(sa.select(J.recipient_key).where(J.id.in_(some)) for some in _portions(jobs)),
+        *(sa.select(J.recipient).where(J.id.in_(some)) for some in portions(jobs)),
+        *(sa.select(J.recipient_key).where(J.id.in_(some)) for some in portions(jobs)),
         sa.select(S.address).where(S.key == key, S.address.is_not(None)),
     )
     return [text for query in queries for text in tx.execute(query.distinct()).scalars() if text]
@@ -165,32 +221,17 @@ def _event_ids(tx: Connection, job_ids: Sequence[str], scrubber: Scrubber) -> li
     """The events of the person's letters, and those of unknown letters that name the person."""
     found = [
         event_id
-        for some in _portions(job_ids)
+        for some in portions(job_ids)
         for event_id in tx.execute(sa.select(E.id).where(E.job_id.in_(some))).scalars()
     ]
-    named = sa.or_(*(_contains(column, scrubber) for column in (E.recipient, E.raw)))
+    named = sa.or_(*(contains(column, scrubber) for column in (E.recipient, E.raw)))
     return found + list(tx.execute(sa.select(E.id).where(E.job_id.is_(None), named)).scalars())
 
 
-def _mentions(tx: Connection, table: sa.Table, scrubber: Scrubber) -> list[str]:
-    named = sa.or_(*(_contains(table.c[column], scrubber) for column in _DOCUMENTS[table.name]))
-    return list(tx.execute(sa.select(table.c.id).where(named)).scalars())
-
-
-def _contains(column: sa.Column[Any], scrubber: Scrubber) -> sa.ColumnElement[bool]:
-    text = sa.func.lower(sa.cast(column, sa.Text))
-    return sa.or_(sa.false(), *(text.contains(spelling, autoescape=True) for spelling in scrubber.spellings))
-
-
 def _locked(tx: Connection, job_ids: Sequence[str]) -> Iterator[Row[Any]]:
-    for some in _portions(sorted(job_ids)):
+    for some in portions(sorted(job_ids)):
         query = sa.select(message_jobs).where(J.id.in_(some)).order_by(J.id)
         yield from tx.execute(query.with_for_update(key_share=True)).all()
-
-
-def _rows(tx: Connection, table: sa.Table, ids: Sequence[str]) -> Iterator[Row[Any]]:
-    for some in _portions(ids):
-        yield from tx.execute(sa.select(table).where(table.c.id.in_(some)).order_by(table.c.id)).all()
 
 
 def _erase_event(tx: Connection, event: Row[Any], name: str, natural_key: str) -> bool:
@@ -214,7 +255,7 @@ def _erase_suppressions(tx: Connection, key: str, scrubber: Scrubber) -> int:
 
 def _erase_attempts(tx: Connection, job_ids: Sequence[str], scrubber: Scrubber) -> int:
     erased = 0
-    for some in _portions(job_ids):
+    for some in portions(job_ids):
         for row in tx.execute(sa.select(attempts).where(A.job_id.in_(some), A.reason.is_not(None))).all():
             reason = scrubber.text(row.reason)
             if reason != row.reason:
@@ -228,32 +269,3 @@ def _erase_plan_cursors(tx: Connection, scrubber: Scrubber) -> None:
     for cursor in (mailouts.c.plan_cursor, mailouts.c.except_cursor):
         shorter = mailouts.update().where(cursor.in_(scrubber.spellings))
         tx.execute(shorter.values({cursor: sa.func.substr(cursor, 1, 1)}))
-
-
-_DOCUMENTS = {
-    "outbox": ("body", "error"),
-    "audit_log": ("subject", "details"),
-    "mailouts": ("audience",),
-    "mailbox_messages": ("sender", "recipient", "reason"),
-}
-_WITH_DOCUMENTS = (outbox, audit_log, mailouts, mailbox_messages)
-
-
-def _erase_documents(tx: Connection, ids: dict[str, list[str]], scrubber: Scrubber) -> int:
-    erased = 0
-    for table in _WITH_DOCUMENTS:
-        for row in _rows(tx, table, ids[table.name]):
-            columns = _DOCUMENTS[table.name]
-            changes = {column: scrubber.document(getattr(row, column)) for column in columns}
-            if table is mailouts:  # a test: whoever was erased is no tester any more
-                changes["audience"] = [tester for tester in changes["audience"] if not is_erased(tester)]
-            if any(changes[column] != getattr(row, column) for column in columns):
-                erased += tx.execute(table.update().where(table.c.id == row.id).values(changes)).rowcount
-    return erased
-
-
-def _portions(items: Iterable[T], size: int = 500) -> Iterator[list[T]]:
-    """IN lists of a length that every database takes."""
-    every = list(items)
-    for start in range(0, len(every), size):
-        yield every[start : start + size]

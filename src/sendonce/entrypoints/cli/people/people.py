@@ -17,7 +17,7 @@ from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print
 from sendonce.errors import BadInput
 
 if TYPE_CHECKING:
-    from sendonce.domain.people.privacy import LetterTo
+    from sendonce.domain.people.privacy import LetterTo, Trace
     from sendonce.flows.mailouts.show_person import Explained, PersonReport
 
 EmailArgument = Annotated[str, typer.Argument(help="The person's address, in any spelling.")]
@@ -82,6 +82,7 @@ def _as_json(report: PersonReport) -> dict[str, Any]:
         "subscribers": [as_dict(person) for person in report.file.subscribers],
         "suppressions": [as_dict(item) for item in report.file.suppressions],
         "letters": [_letter_json(item) for item in report.mailouts],
+        "traces": [as_dict(trace) for trace in report.file.traces],
     }
 
 
@@ -123,8 +124,16 @@ def _print_person(report: PersonReport, zone: tzinfo) -> None:
     ]
     if denials:
         print_table("Suppressions in force", ["scope", "reason", "note", "since", "as"], denials, zone)
+    if report.file.traces:
+        traces = [(t.kind, t.tenant_id, _details(t), t.at) for t in report.file.traces]
+        print_table("Elsewhere", ["as", "tenant", "what is kept", "since"], traces, zone)
     letters = [_letter_row(item, zone) for item in report.mailouts]
     print_table("Letters", ["mailout", "what became of it", "told"], letters)
+
+
+def _details(trace: Trace) -> str:
+    told = (f"{name}: {_one_line(str(value))}" for name, value in trace.details.items() if value)
+    return "; ".join(told)
 
 
 def _letter_row(item: Explained, zone: tzinfo) -> tuple[object, ...]:

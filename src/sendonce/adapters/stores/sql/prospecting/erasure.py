@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from sendonce.adapters.stores.schema import contacts, written_letters
-from sendonce.domain.people.privacy import ERASED, Scrubber
-from sendonce.domain.people.suppression_keys import suppression_fold
+from sendonce.domain.people.privacy import ERASED, Scrubber, Trace
 
 K, W = contacts.c, written_letters.c
-_OF_GMAIL = ("gmail.com", "googlemail.com")
+SPELLED = ((K.value_key, K.value), (W.recipient_key, W.recipient))
 
 
-def found_spellings(tx: Connection, address_key: str) -> list[str]:
-    """How sites and letters spell the addresses of this person's mailbox."""
-    domain, folded = address_key.rpartition("@")[2], suppression_fold(address_key)
-    domains = _OF_GMAIL if domain in _OF_GMAIL else (domain,)
-    found: list[str] = []
-    for key, written in ((K.value_key, K.value), (W.recipient_key, W.recipient)):
-        there = sa.or_(*(key.endswith(f"@{it}", autoescape=True) for it in domains))
-        for row in tx.execute(sa.select(key, written).where(there)):
-            if suppression_fold(row[0]) == folded:
-                found += row
-    return found
+def prospect_traces(tx: Connection, spellings: Sequence[str]) -> Iterator[Trace]:
+    found = ("value", "role", "source_url", "takes_mail", "trouble", "attributes")
+    for row in tx.execute(sa.select(contacts).where(K.value_key.in_(spellings)).order_by(K.id)):
+        yield Trace("contact", row.tenant_id, row.created_at, {name: getattr(row, name) for name in found})
+    written = ("direction_id", "recipient", "status", "subject", "text", "note", "source_url")
+    for row in tx.execute(sa.select(written_letters).where(W.recipient_key.in_(spellings)).order_by(W.id)):
+        what = {name: getattr(row, name) for name in written}
+        yield Trace("written letter", row.tenant_id, row.created_at, what)
 
 
 def erase_prospect(tx: Connection, spellings: Sequence[str], scrubber: Scrubber, now: datetime) -> int:
