@@ -12,7 +12,7 @@ from sendonce.adapters.stores.sql.store import SqlStore, open_store
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.domain.prospecting.companies import CompanyStatus, Fact, Findings, FoundSite
-from sendonce.domain.prospecting.tasks import TaskKind
+from sendonce.domain.prospecting.tasks import MOST_ATTEMPTS, TaskKind
 from tests.conformance.prospecting_stage import LEASE, NOW, Prospects, site
 from tests.conftest import OpenStore
 
@@ -176,3 +176,19 @@ def test_a_batch_looks_up_its_own_domains_and_no_others(sqlite_url: str) -> None
             given = {"tenant": "", "now": "", "sites": "[]"}
             steps = [row[3] for row in store.database.driver(tx).execute(explain, given)]
             assert any(step.endswith("(tenant_id=? AND domain=?)") for step in steps), steps
+
+
+def test_a_site_that_kills_its_visitors_is_given_up(prospects: Prospects) -> None:
+    prospects.find("deadly.ru", "fine.ru")
+    now = NOW
+    for _ in range(MOST_ATTEMPTS):
+        visits = {visit.company.domain: visit for visit in prospects.take(now=now)}
+        if "fine.ru" in visits:
+            assert prospects.companies.visited(visits["fine.ru"], Findings(has_contacts=True), now)
+        assert "deadly.ru" in visits
+        now += LEASE
+    assert prospects.take(now=now) == []
+    company = prospects.company("deadly.ru")
+    assert company.status is CompanyStatus.UNREACHABLE
+    assert "did not come back" in (company.reason or "")
+    assert prospects.store.tasks.count_open(TaskKind.VISIT) == 0

@@ -136,7 +136,10 @@ class Companies(Protocol):
         """The company is not written to any more; nor is any that is the same one."""
 
     def take_visits(self, worker: str, limit: int, now: datetime, lease: timedelta) -> Sequence[Visit]:
-        """Companies of any tenant whose sites this worker may visit now. A dead worker's lease runs out."""
+        """Companies of any tenant whose sites this worker may visit now. A dead worker's lease runs out.
+
+        A site from whose visits no worker came back is not given to another one: it is unreachable.
+        """
 
     def visited(self, visit: Visit, findings: Findings, now: datetime) -> bool:
         """Keep what a visit found, after its contacts were kept. False if the lease has passed to another."""

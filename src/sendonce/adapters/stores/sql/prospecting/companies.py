@@ -38,10 +38,11 @@ from sendonce.domain.prospecting.companies import (
     short_name,
 )
 from sendonce.domain.prospecting.duplicates import marks_of
-from sendonce.domain.prospecting.tasks import TaskKind, dedupe_task
+from sendonce.domain.prospecting.tasks import MOST_ATTEMPTS, TaskKind, dedupe_task
 
 C = companies.c
 D = company_domains.c
+_DEADLY = f"{MOST_ATTEMPTS} workers in a row did not come back from a visit to it."
 
 
 class SqlCompanies:
@@ -133,7 +134,11 @@ class SqlCompanies:
             wanted = {task.payload["company"] for task in tasks}
             rows = tx.execute(sa.select(companies).where(C.id.in_(wanted)))
             known = {row.id: as_company(row) for row in rows}
-        return [Visit(task, known[task.payload["company"]]) for task in tasks]
+            visits = [Visit(task, known[task.payload["company"]]) for task in tasks]
+            for visit in visits:
+                if visit.task.attempt > MOST_ATTEMPTS:
+                    self._give_up(tx, visit, _DEADLY, now)
+        return [visit for visit in visits if visit.task.attempt <= MOST_ATTEMPTS]
 
     def visited(self, visit: Visit, findings: Findings, now: datetime) -> bool:
         company = visit.company
@@ -180,12 +185,15 @@ class SqlCompanies:
 
     def unreachable(self, visit: Visit, reason: str, now: datetime) -> bool:
         with self._db.writing() as tx:
-            if not end_task(tx, visit.task, now, state="failed", reason=readable(reason)):
-                return False
-            waiting = (C.id == visit.company.id) & (C.status != CompanyStatus.DUPLICATE)
-            why = {"reason": readable(reason), "crawled_at": now, "updated_at": now}
-            tx.execute(companies.update().where(waiting).values(status=CompanyStatus.UNREACHABLE, **why))
-            return True
+            return self._give_up(tx, visit, reason, now)
+
+    def _give_up(self, tx: Connection, visit: Visit, reason: str, now: datetime) -> bool:
+        if not end_task(tx, visit.task, now, state="failed", reason=readable(reason)):
+            return False
+        waiting = (C.id == visit.company.id) & (C.status != CompanyStatus.DUPLICATE)
+        why = {"reason": readable(reason), "crawled_at": now, "updated_at": now}
+        tx.execute(companies.update().where(waiting).values(status=CompanyStatus.UNREACHABLE, **why))
+        return True
 
 
 def _proposals(sites: Sequence[FoundSite], now: datetime) -> list[dict[str, Any]]:
