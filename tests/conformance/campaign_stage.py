@@ -98,7 +98,8 @@ class CampaignStage:
     ) -> SenderIdentity:
         made = NewSender(address, "smtp", "127.0.0.1")
         identity = self.store.senders.add(tenant_named(tenant), made, "test")
-        self.store.pools.put(SenderLimits(identity.id, tenant, direction, daily, **limits))  # type: ignore[arg-type]
+        own = SenderLimits(identity.id, identity.tenant_id, direction, daily, **limits)  # type: ignore[arg-type]
+        self.store.pools.put(identity.tenant_id, own)
         self.senders[identity.id] = identity
         return identity
 

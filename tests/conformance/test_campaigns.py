@@ -170,7 +170,7 @@ def test_deferrals_slow_a_sender_down(stage: CampaignStage) -> None:
     stage.leads(100)
     stage.campaign()
     stage.run(6 * HOUR, outcome=lambda _job: Deferred("421", "slow down"))
-    limits = stage.store.pools.get(slow.id)
+    limits = stage.store.pools.get(slow.tenant_id, slow.id)
     assert limits is not None
     assert limits.pace < 1
 

@@ -7,15 +7,24 @@ from typing import get_type_hints
 
 import pytest
 
+from sendonce.domain.campaigns.campaigns import CampaignId
 from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.domain.mailouts.mailouts import MailoutId
+from sendonce.ports.campaigns import Campaigns, Leads, Pools
 from sendonce.ports.engine import Dispatches, Jobs
 from sendonce.ports.mailouts import Mailouts
-from sendonce.ports.people import Subscribers, Suppressions
-from sendonce.ports.prospecting import Companies, CompanyContacts, Duplicates, Searches, WrittenLetters
+from sendonce.ports.people import Directions, SignUps, Subscribers, Suppressions
+from sendonce.ports.prospecting import (
+    Companies,
+    CompanyContacts,
+    Duplicates,
+    Funnels,
+    Searches,
+    WrittenLetters,
+)
 
 # What a verb may begin with. Handles come only from verbs that were told the tenant.
-HANDLES = (TenantId, MailoutId, DispatchId)
+HANDLES = (TenantId, MailoutId, DispatchId, CampaignId)
 
 OVER_ALL_TENANTS = {
     # the engine's work, whoever it is for
@@ -32,6 +41,10 @@ OVER_ALL_TENANTS = {
     *("Companies.take_visits", "Companies.visited", "Companies.put_off", "Companies.unreachable"),
     # one mailbox and one budget for all; a letter is planned by halves whoever it is for
     *("WrittenLetters.spent_since", "WrittenLetters.slots_taken", "WrittenLetters.half_planned"),
+    # workers plan for all; whoever is at the machine names a campaign of any tenant, and lists directions
+    *("Campaigns.open", "Campaigns.find", "Campaigns.all", "Directions.all"),
+    # by the link in a letter that asks for a confirmation
+    "SignUps.confirm",
     # every suppression names its tenant, or everybody
     *("Suppressions.add_all", "Suppressions.all"),
     # by the link in a letter, whose job has a tenant
@@ -47,7 +60,8 @@ def verbs(port: type) -> list[str]:
     "port",
     [
         *(Jobs, Dispatches, Subscribers, Suppressions, Mailouts),
-        *(Companies, CompanyContacts, Duplicates, Searches, WrittenLetters),
+        *(Companies, CompanyContacts, Duplicates, Funnels, Searches, WrittenLetters),
+        *(Campaigns, Leads, Pools, Directions, SignUps),
     ],
 )
 def test_every_verb_asks_whose_rows_they_are(port: type) -> None:

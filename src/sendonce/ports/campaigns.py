@@ -8,6 +8,7 @@ from typing import Protocol
 
 from sendonce.domain.campaigns.campaigns import (
     Campaign,
+    CampaignId,
     CampaignStatus,
     ChosenLetter,
     DueLead,
@@ -42,88 +43,88 @@ class Campaigns(Protocol):
     def open(self) -> Sequence[Campaign]:
         """Those of all tenants that are running or paused, the oldest first."""
 
-    def start(self, campaign_id: str, now: datetime, actor: str) -> int:
+    def start(self, campaign_id: CampaignId, now: datetime, actor: str) -> int:
         """ready → running, with all leads of its direction that may be written to; how many.
 
         Raises RefusedByRule where there are none, where some are in another open campaign, and where the
         campaign is not ready.
         """
 
-    def move(self, campaign_id: str, to: CampaignStatus, reason: str | None, actor: str) -> bool:
+    def move(self, campaign_id: CampaignId, to: CampaignStatus, reason: str | None, actor: str) -> bool:
         """To another status, in the audit log too; False where that is no arrow from where it is."""
 
     def due(
-        self, campaign_id: str, now: datetime, senders: Sequence[str], per_company: int, limit: int
+        self, campaign_id: CampaignId, now: datetime, senders: Sequence[str], per_company: int, limit: int
     ) -> Sequence[DueLead]:
         """Leads whose next letter is due: follow-ups of these senders, then leads that have had none.
 
         Of one company at most ``per_company`` leads are written to at a time.
         """
 
-    def dispatch_of(self, campaign_id: str, step: int, sender_id: str) -> DispatchId | None: ...
+    def dispatch_of(self, campaign_id: CampaignId, step: int, sender_id: str) -> DispatchId | None: ...
 
     def keep_dispatch(
-        self, campaign_id: str, step: int, sender_id: str, dispatch_id: DispatchId
+        self, campaign_id: CampaignId, step: int, sender_id: str, dispatch_id: DispatchId
     ) -> DispatchId:
         """The dispatch of this step and sender: this one, or the one that was kept before."""
 
-    def dispatches(self, campaign_id: str) -> Sequence[tuple[int, str, DispatchId]]:
+    def dispatches(self, campaign_id: CampaignId) -> Sequence[tuple[int, str, DispatchId]]:
         """Step, sender and dispatch of each."""
 
     def choose(
-        self, campaign_id: str, letters: Sequence[ChosenLetter], limits: Sequence[SenderLimits]
+        self, campaign_id: CampaignId, letters: Sequence[ChosenLetter], limits: Sequence[SenderLimits]
     ) -> None:
         """Settle who writes to whom and when, and where senders stand then, before the engine hears of it."""
 
-    def chosen(self, campaign_id: str) -> Sequence[ChosenLetter]:
+    def chosen(self, campaign_id: CampaignId) -> Sequence[ChosenLetter]:
         """The letters that the engine may not have heard of."""
 
-    def planned(self, campaign_id: str, letters: Sequence[ChosenLetter]) -> None:
+    def planned(self, campaign_id: CampaignId, letters: Sequence[ChosenLetter]) -> None:
         """The engine knows of these now."""
 
-    def ends(self, campaign_id: str, limit: int) -> Sequence[LetterEnd]:
+    def ends(self, campaign_id: CampaignId, limit: int) -> Sequence[LetterEnd]:
         """Planned letters whose jobs are over."""
 
-    def troubled(self, campaign_id: str, newest: int) -> Sequence[LetterEnd]:
+    def troubled(self, campaign_id: CampaignId, newest: int) -> Sequence[LetterEnd]:
         """Among the newest letters, those that bounced or were complained of and whose lead is still open."""
 
-    def answered(self, campaign_id: str) -> Sequence[Stop]:
+    def answered(self, campaign_id: CampaignId) -> Sequence[Stop]:
         """Open leads who, or whose colleagues, answered or asked to be left alone."""
 
-    def advance(self, campaign_id: str, ends: Sequence[tuple[LetterEnd, datetime | None]]) -> None:
+    def advance(self, campaign_id: CampaignId, ends: Sequence[tuple[LetterEnd, datetime | None]]) -> None:
         """Their letters are over: the next step is due then; None: there is none."""
 
-    def stop_leads(self, campaign_id: str, stops: Sequence[Stop]) -> None:
+    def stop_leads(self, campaign_id: CampaignId, stops: Sequence[Stop]) -> None:
         """No more letters to these leads; letters of theirs that are planned are over."""
 
-    def stop_leads_of(self, campaign_id: str, sender_id: str, reason: str) -> int:
+    def stop_leads_of(self, campaign_id: CampaignId, sender_id: str, reason: str) -> int:
         """No more letters to the leads whom this sender has written to; how many there were."""
 
     def message_ids(
-        self, campaign_id: str, lead_ids: Sequence[str]
+        self, campaign_id: CampaignId, lead_ids: Sequence[str]
     ) -> Mapping[str, Sequence[tuple[str, str | None]]]:
         """Of each lead's letters, the first one first: the job's id, and the provider's name of it."""
 
-    def record(self, campaign_id: str, newest: int) -> Record:
+    def record(self, campaign_id: CampaignId, newest: int) -> Record:
         """What became of the newest accepted letters of a campaign."""
 
-    def record_of_sender(self, sender_id: str, newest: int) -> Record: ...
+    def record_of_sender(self, tenant_id: TenantId, sender_id: str, newest: int) -> Record: ...
 
     def record_to_receiver(self, tenant_id: TenantId, receiver: str, newest: int) -> Record: ...
 
-    def slots_of_sender(self, sender_id: str, since: datetime) -> Sequence[datetime]: ...
+    def slots_of_sender(self, tenant_id: TenantId, sender_id: str, since: datetime) -> Sequence[datetime]: ...
 
     def slots_to_receiver(
         self, tenant_id: TenantId, receiver: str, since: datetime
     ) -> Sequence[datetime]: ...
 
-    def lead_states(self, campaign_id: str) -> Mapping[str, int]:
+    def lead_states(self, campaign_id: CampaignId) -> Mapping[str, int]:
         """How many leads are open, finished and stopped."""
 
-    def leads_of(self, campaign_id: str) -> Iterator[LeadStanding]:
+    def leads_of(self, campaign_id: CampaignId) -> Iterator[LeadStanding]:
         """Every lead of a campaign, in the order of their ids."""
 
-    def next_due(self, campaign_id: str) -> datetime | None: ...
+    def next_due(self, campaign_id: CampaignId) -> datetime | None: ...
 
 
 class Leads(Protocol):
@@ -144,13 +145,14 @@ class Leads(Protocol):
 class Pools(Protocol):
     """The senders of directions, and what each may do."""
 
-    def put(self, limits: SenderLimits) -> None: ...
+    def put(self, tenant_id: TenantId, limits: SenderLimits) -> None:
+        """Raises NotFound for a sender of another tenant."""
 
     def of_direction(self, tenant_id: TenantId, direction_id: str) -> Sequence[SenderLimits]: ...
 
-    def get(self, sender_id: str) -> SenderLimits | None: ...
+    def get(self, tenant_id: TenantId, sender_id: str) -> SenderLimits | None: ...
 
-    def set_pace(self, sender_id: str, pace: float, now: datetime) -> None: ...
+    def set_pace(self, tenant_id: TenantId, sender_id: str, pace: float, now: datetime) -> None: ...
 
 
 class Leases(Protocol):

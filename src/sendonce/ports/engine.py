@@ -455,8 +455,8 @@ class Senders(Protocol):
     def add(self, tenant_id: TenantId, new: NewSender, actor: str) -> SenderIdentity:
         """A new sender, in the audit log too. Raises RefusedByRule for an address that another sender has.
 
-        The address of a removed sender brings that one back, as it is described now: the letters that waited
-        for it go on.
+        The address of a removed sender of the same tenant brings that one back, as it is described now: the
+        letters that waited for it go on.
         """
 
     def get(self, sender_id: str) -> SenderIdentity | None:

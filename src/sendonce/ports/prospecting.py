@@ -334,7 +334,7 @@ class WrittenLetters(Protocol):
         theirs. They were found by its searches; ``of_any_search`` also by those that name no direction."""
 
     def add(self, tenant_id: TenantId, letter: NewWrittenLetter, now: datetime) -> str | None:
-        """Its id; None where the company has a letter of this direction."""
+        """Its id; None where the company has a letter of this direction, or no such contact."""
 
     def spent_since(self, moment: datetime) -> float:
         """What letters since then have cost, whoever they were for."""

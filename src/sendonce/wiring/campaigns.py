@@ -20,6 +20,7 @@ from sendonce.domain.campaigns.warm_up import default_ramp, parse_ramp
 from sendonce.domain.engine.hosts import is_loopback, is_loopback_url
 from sendonce.domain.engine.letters import Letter
 from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.subscribers import BadRow
 from sendonce.errors import BadInput, BadSetting
 from sendonce.flows.campaigns.desk import CampaignDesk
@@ -70,7 +71,7 @@ def pool_limits(
     if daily is None:
         raise BadInput("A sender of campaigns has a limit: say how many letters a day with --daily.")
     days = parse_ramp(ramp) if ramp else default_ramp(transport) if warm_up else ()
-    limits = SenderLimits("", "", direction, daily, per_hour, days)
+    limits = SenderLimits("", TenantId(""), direction, daily, per_hour, days)
     limits.check()
     return limits
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, NewType
 from zoneinfo import ZoneInfo
 
 from sendonce.domain.campaigns.brakes import Limits
@@ -18,6 +18,11 @@ from sendonce.domain.engine.tenants import DispatchId, TenantId
 
 KIND = "campaign_step"
 """Of the dispatches of campaigns: one for each step and sender."""
+
+
+CampaignId = NewType("CampaignId", str)
+"""The handle of a campaign. Only a verb gives it that was told the tenant, or found what is at hand for the
+person at the machine; a text from outside is none."""
 
 
 class CampaignStatus(StrEnum):
@@ -67,7 +72,7 @@ class Step(NamedTuple):
 class Campaign:
     """``reason`` says why it is paused or stopped."""
 
-    id: str
+    id: CampaignId
     tenant_id: TenantId
     direction_id: str
     name: str

@@ -7,6 +7,7 @@ from datetime import date, datetime
 
 from sendonce.domain.campaigns.rotation import Record
 from sendonce.domain.campaigns.warm_up import allowed_today
+from sendonce.domain.engine.tenants import TenantId
 from sendonce.errors import BadInput
 
 
@@ -16,7 +17,7 @@ class SenderLimits:
     standing in the rotation. ``days_used`` are the days on which it sent, up to ``last_day``."""
 
     sender_id: str
-    tenant_id: str
+    tenant_id: TenantId
     direction_id: str
     daily: int
     per_hour: int | None = None

@@ -25,5 +25,5 @@ def add_pool_sender(
         require_direction(store, tenant_id, pool.direction_id)
     added = add_sender(store, tenant_id, new, own_address, actor)
     if pool is not None:
-        store.pools.put(replace(pool, sender_id=added.id, tenant_id=tenant_id))
+        store.pools.put(tenant_id, replace(pool, sender_id=added.id, tenant_id=tenant_id))
     return added

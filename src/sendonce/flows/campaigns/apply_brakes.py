@@ -38,12 +38,14 @@ def bounces_of(desk: CampaignDesk, campaign: Campaign) -> Brake:
 
 
 def complaints_of(desk: CampaignDesk, campaign: Campaign, sender_id: str) -> Brake:
-    record = desk.store.campaigns.record_of_sender(sender_id, campaign.brakes.complaint_window)
+    newest = campaign.brakes.complaint_window
+    record = desk.store.campaigns.record_of_sender(campaign.tenant_id, sender_id, newest)
     return complaint_brake(record.complaints, record.letters, campaign.brakes)
 
 
 def deferrals_of(desk: CampaignDesk, campaign: Campaign, sender_id: str) -> Brake:
-    record = desk.store.campaigns.record_of_sender(sender_id, campaign.brakes.deferral_window)
+    newest = campaign.brakes.deferral_window
+    record = desk.store.campaigns.record_of_sender(campaign.tenant_id, sender_id, newest)
     return deferral_brake(record.deferrals, record.letters, campaign.brakes)
 
 
@@ -61,7 +63,7 @@ def _brake_sender(desk: CampaignDesk, campaign: Campaign, limits: SenderLimits) 
     since = now - limits.paced_at if limits.paced_at else now - now
     pace = next_pace(limits.pace, since, slower=slower)
     if pace != limits.pace:
-        desk.store.pools.set_pace(limits.sender_id, pace, now)
+        desk.store.pools.set_pace(limits.tenant_id, limits.sender_id, pace, now)
 
 
 def _block(desk: CampaignDesk, limits: SenderLimits, complaints: Brake) -> None:

@@ -154,8 +154,8 @@ class _Round:
         allowed = limits.allowed_on(self._now.astimezone(zone).date())
         caps = [Limit(allowed, DAY)] + ([hourly(limits.per_hour)] if limits.per_hour else [])
         since = self._now - DAY - self._desk.slack
-        taken = self._desk.store.campaigns.slots_of_sender(identity.id, since)
-        record = self._desk.store.campaigns.record_of_sender(identity.id, _NEWEST)
+        taken = self._desk.store.campaigns.slots_of_sender(identity.tenant_id, identity.id, since)
+        record = self._desk.store.campaigns.record_of_sender(identity.tenant_id, identity.id, _NEWEST)
         timetable = Timetable.of(caps, self._desk.slack, taken)
         opening = _length(self._campaign.window)
         last = timetable.taken[-1] if timetable.taken else None

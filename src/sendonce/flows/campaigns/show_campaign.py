@@ -76,8 +76,9 @@ def _sender(desk: CampaignDesk, limits: SenderLimits) -> SenderView:
     hold = store.sender_holds.get(desk.key_of(identity)) if identity else None
     state = _STATES[state_of(identity, hold)]
     now = desk.now()
-    sent = sum(slot <= now for slot in store.campaigns.slots_of_sender(limits.sender_id, now - DAY))
-    record = store.campaigns.record_of_sender(limits.sender_id, _NEWEST)
+    sender = limits.tenant_id, limits.sender_id
+    sent = sum(slot <= now for slot in store.campaigns.slots_of_sender(*sender, now - DAY))
+    record = store.campaigns.record_of_sender(*sender, _NEWEST)
     address = identity.address if identity else limits.sender_id
     return SenderView(address, state, hold.reason if hold else None, sent, record, limits)
 

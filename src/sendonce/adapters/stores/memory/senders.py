@@ -24,7 +24,7 @@ class MemorySenders:
     def add(self, tenant_id: TenantId, new: NewSender, actor: str) -> SenderIdentity:
         with self._state.transaction() as now:
             former = self._with_address(new.address)
-            if former is not None and former.removed_at is None:
+            if former is not None and (former.removed_at is None or former.tenant_id != tenant_id):
                 raise address_taken(new.address)
             sender_id = former.id if former else self._state.new_id(now)
             identity = SenderIdentity(sender_id, tenant_id, new, now)

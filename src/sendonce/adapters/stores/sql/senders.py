@@ -35,9 +35,8 @@ class SqlSenders:
             key = parse_address(new.address).key
             described = {**asdict(new), "tenant_id": tenant_id, "created_at": now, "removed_at": None}
             put = insert_for(self._db)(sender_identities).values(id=new_id(now), address_key=key, **described)
-            put = put.on_conflict_do_update(
-                index_elements=["address_key"], set_=described, where=I.removed_at.is_not(None)
-            )
+            mine = sa.and_(I.removed_at.is_not(None), I.tenant_id == tenant_id)
+            put = put.on_conflict_do_update(index_elements=["address_key"], set_=described, where=mine)
             row = tx.execute(put.returning(sender_identities)).one_or_none()
             if row is None:
                 raise address_taken(new.address)

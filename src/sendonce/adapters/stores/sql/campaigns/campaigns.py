@@ -20,7 +20,14 @@ from sendonce.adapters.stores.sql.campaigns.progress import SqlProgress
 from sendonce.adapters.stores.sql.letters import insert_letter
 from sendonce.adapters.stores.sql.rows import insert_audit, insert_for, new_id
 from sendonce.domain.campaigns.brakes import Limits
-from sendonce.domain.campaigns.campaigns import ARROWS, Campaign, CampaignStatus, NewCampaign, Step
+from sendonce.domain.campaigns.campaigns import (
+    ARROWS,
+    Campaign,
+    CampaignId,
+    CampaignStatus,
+    NewCampaign,
+    Step,
+)
 from sendonce.domain.campaigns.windows import Window
 from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.errors import NotFound, RefusedByRule
@@ -75,7 +82,7 @@ class SqlCampaigns(SqlProgress):
         with self._db.reading() as tx:
             return _all(tx, sa.text("campaigns.status IN ('running', 'paused')"))
 
-    def start(self, campaign_id: str, now: datetime, actor: str) -> int:
+    def start(self, campaign_id: CampaignId, now: datetime, actor: str) -> int:
         with self._db.writing() as tx:
             campaign = _one(tx, C.id == campaign_id, lock=True)
             if campaign.status != CampaignStatus.READY:
@@ -91,7 +98,7 @@ class SqlCampaigns(SqlProgress):
             _move(tx, campaign, CampaignStatus.RUNNING, None, actor, self._db.now(tx))
             return enrolled
 
-    def move(self, campaign_id: str, to: CampaignStatus, reason: str | None, actor: str) -> bool:
+    def move(self, campaign_id: CampaignId, to: CampaignStatus, reason: str | None, actor: str) -> bool:
         with self._db.writing() as tx:
             campaign = _one(tx, C.id == campaign_id, lock=True)
             if to not in ARROWS[campaign.status]:
@@ -102,7 +109,7 @@ class SqlCampaigns(SqlProgress):
                 tx.execute(left.values(state="stopped", reason=reason or str(to), due_at=None))
             return True
 
-    def dispatch_of(self, campaign_id: str, step: int, sender_id: str) -> DispatchId | None:
+    def dispatch_of(self, campaign_id: CampaignId, step: int, sender_id: str) -> DispatchId | None:
         query = sa.select(CD.dispatch_id).where(
             CD.campaign_id == campaign_id, CD.step == step, CD.sender_id == sender_id
         )
@@ -110,7 +117,7 @@ class SqlCampaigns(SqlProgress):
             return tx.execute(query).scalar_one_or_none()
 
     def keep_dispatch(
-        self, campaign_id: str, step: int, sender_id: str, dispatch_id: DispatchId
+        self, campaign_id: CampaignId, step: int, sender_id: str, dispatch_id: DispatchId
     ) -> DispatchId:
         key = {"campaign_id": campaign_id, "step": step, "sender_id": sender_id}
         with self._db.writing() as tx:
@@ -120,7 +127,7 @@ class SqlCampaigns(SqlProgress):
         assert kept is not None
         return kept
 
-    def dispatches(self, campaign_id: str) -> Sequence[tuple[int, str, DispatchId]]:
+    def dispatches(self, campaign_id: CampaignId) -> Sequence[tuple[int, str, DispatchId]]:
         query = sa.select(CD.step, CD.sender_id, CD.dispatch_id).where(CD.campaign_id == campaign_id)
         with self._db.reading() as tx:
             return [(row[0], row[1], row[2]) for row in tx.execute(query.order_by(CD.step, CD.sender_id))]

@@ -17,6 +17,7 @@ from sendonce.domain.campaigns.leads import Lead, LeadCounts, NewLead
 from sendonce.domain.campaigns.pools import SenderLimits
 from sendonce.domain.engine.addresses import Address
 from sendonce.domain.engine.tenants import TenantId
+from sendonce.errors import NotFound
 
 L, P, E = leads.c, sender_limits.c, leases.c
 _REFRESHED = ("name", "company", "company_key", "timezone", "receiver", "fields")
@@ -86,32 +87,38 @@ class SqlPools:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    def put(self, limits: SenderLimits) -> None:
+    def put(self, tenant_id: TenantId, limits: SenderLimits) -> None:
         with self._db.writing() as tx:
             now = self._db.now(tx)
             told = {name: value for name, value in asdict(limits).items() if name != "sender_id"}
-            row = {**told, "ramp": list(limits.ramp), "paced_at": limits.paced_at or now}
+            told |= {"tenant_id": tenant_id, "ramp": list(limits.ramp)}
+            row = {**told, "paced_at": limits.paced_at or now}
             put = insert_for(self._db)(sender_limits).values(
                 sender_id=limits.sender_id, created_at=now, updated_at=now, **row
             )
-            asked = ("tenant_id", "direction_id", "daily", "per_hour", "ramp")
+            asked = ("direction_id", "daily", "per_hour", "ramp")
             again = {name: row[name] for name in asked} | {"updated_at": now}
-            tx.execute(put.on_conflict_do_update(index_elements=["sender_id"], set_=again))
+            own = P.tenant_id == tenant_id
+            put = put.on_conflict_do_update(index_elements=["sender_id"], set_=again, where=own)
+            if tx.execute(put.returning(P.sender_id)).one_or_none() is None:
+                raise NotFound(f"{tenant_id} has no sender {limits.sender_id}: see 'sendonce sender list'.")
 
     def of_direction(self, tenant_id: TenantId, direction_id: str) -> Sequence[SenderLimits]:
         query = sa.select(sender_limits).where(P.tenant_id == tenant_id, P.direction_id == direction_id)
         with self._db.reading() as tx:
             return [_as_limits(row) for row in tx.execute(query.order_by(P.sender_id))]
 
-    def get(self, sender_id: str) -> SenderLimits | None:
+    def get(self, tenant_id: TenantId, sender_id: str) -> SenderLimits | None:
+        query = sa.select(sender_limits).where(P.tenant_id == tenant_id, P.sender_id == sender_id)
         with self._db.reading() as tx:
-            row = tx.execute(sa.select(sender_limits).where(P.sender_id == sender_id)).one_or_none()
+            row = tx.execute(query).one_or_none()
             return _as_limits(row) if row else None
 
-    def set_pace(self, sender_id: str, pace: float, now: datetime) -> None:
+    def set_pace(self, tenant_id: TenantId, sender_id: str, pace: float, now: datetime) -> None:
         with self._db.writing() as tx:
             changes = {"pace": pace, "paced_at": now}
-            tx.execute(sender_limits.update().where(P.sender_id == sender_id).values(changes))
+            own = sender_limits.update().where(P.tenant_id == tenant_id, P.sender_id == sender_id)
+            tx.execute(own.values(changes))
 
 
 class SqlLeases:

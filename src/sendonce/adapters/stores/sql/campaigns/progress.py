@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sendonce.adapters.stores.schema import (
     campaign_leads,
     campaign_letters,
+    campaigns,
     leads,
     mailbox_messages,
     message_jobs,
@@ -20,7 +21,14 @@ from sendonce.adapters.stores.schema import (
 )
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import insert_for
-from sendonce.domain.campaigns.campaigns import ChosenLetter, DueLead, LeadStanding, LetterEnd, Stop
+from sendonce.domain.campaigns.campaigns import (
+    CampaignId,
+    ChosenLetter,
+    DueLead,
+    LeadStanding,
+    LetterEnd,
+    Stop,
+)
 from sendonce.domain.campaigns.pools import SenderLimits
 from sendonce.domain.campaigns.rotation import Record
 from sendonce.domain.engine.jobs import JobState
@@ -42,7 +50,7 @@ class SqlProgress:
     # -- whom to write to next -------------------------------------------------------------------
 
     def due(
-        self, campaign_id: str, now: datetime, senders: Sequence[str], per_company: int, limit: int
+        self, campaign_id: CampaignId, now: datetime, senders: Sequence[str], per_company: int, limit: int
     ) -> Sequence[DueLead]:
         colleague, busy = leads.alias(), campaign_leads.alias()
         colleagues = (
@@ -73,19 +81,21 @@ class SqlProgress:
         return [DueLead(*row) for row in [*follow_ups, *firsts][:limit]]
 
     def choose(
-        self, campaign_id: str, letters: Sequence[ChosenLetter], limits: Sequence[SenderLimits]
+        self, campaign_id: CampaignId, letters: Sequence[ChosenLetter], limits: Sequence[SenderLimits]
     ) -> None:
         with self._db.writing() as tx:
+            tenant_id = tx.execute(_tenant_of(campaign_id)).scalar_one()
             for letter in letters:
-                lead = tx.execute(sa.select(L.tenant_id, L.address_key).where(L.id == letter.lead_id)).one()
+                own = sa.and_(L.id == letter.lead_id, L.tenant_id == tenant_id)
+                address_key = tx.execute(sa.select(L.address_key).where(own)).scalar_one()
                 row = {
                     "campaign_id": campaign_id,
                     "lead_id": letter.lead_id,
                     "step": letter.step,
-                    "tenant_id": lead.tenant_id,
+                    "tenant_id": tenant_id,
                     "sender_id": letter.sender_id,
                     "dispatch_id": letter.dispatch_id,
-                    "address_key": lead.address_key,
+                    "address_key": address_key,
                     "receiver": letter.receiver,
                     "slot_at": letter.slot_at,
                 }
@@ -95,11 +105,10 @@ class SqlProgress:
                 tx.execute(taken.values(step=letter.step, sender_id=letter.sender_id, due_at=None))
             for each in limits:
                 stands = {"credit": each.credit, "days_used": each.days_used, "last_day": each.last_day}
-                tx.execute(
-                    sender_limits.update().where(sender_limits.c.sender_id == each.sender_id).values(stands)
-                )
+                sender = sender_limits.update().where(sender_limits.c.sender_id == each.sender_id)
+                tx.execute(sender.where(sender_limits.c.tenant_id == tenant_id).values(stands))
 
-    def chosen(self, campaign_id: str) -> Sequence[ChosenLetter]:
+    def chosen(self, campaign_id: CampaignId) -> Sequence[ChosenLetter]:
         query = (
             sa.select(W.lead_id, L.email, L.fields, W.receiver, W.step, W.sender_id, W.dispatch_id, W.slot_at)
             .join_from(campaign_letters, leads, L.id == W.lead_id)
@@ -108,7 +117,7 @@ class SqlProgress:
         with self._db.reading() as tx:
             return [ChosenLetter(*row) for row in tx.execute(query)]
 
-    def planned(self, campaign_id: str, letters: Sequence[ChosenLetter]) -> None:
+    def planned(self, campaign_id: CampaignId, letters: Sequence[ChosenLetter]) -> None:
         with self._db.writing() as tx:
             for letter in letters:
                 here = campaign_letters.update().where(
@@ -119,7 +128,7 @@ class SqlProgress:
 
     # -- what became of letters ------------------------------------------------------------------
 
-    def ends(self, campaign_id: str, limit: int) -> Sequence[LetterEnd]:
+    def ends(self, campaign_id: CampaignId, limit: int) -> Sequence[LetterEnd]:
         query = (
             self._with_jobs(campaign_id)
             .where(W.state == sa.literal_column("'planned'"), J.state.in_(_OVER))
@@ -128,7 +137,7 @@ class SqlProgress:
         with self._db.reading() as tx:
             return [_as_end(row) for row in tx.execute(query)]
 
-    def troubled(self, campaign_id: str, newest: int) -> Sequence[LetterEnd]:
+    def troubled(self, campaign_id: CampaignId, newest: int) -> Sequence[LetterEnd]:
         recent = _newest(W.campaign_id == campaign_id, newest)
         query = (
             sa.select(recent.c.lead_id, recent.c.step, *_JOB_COLUMNS)
@@ -139,7 +148,7 @@ class SqlProgress:
         with self._db.reading() as tx:
             return [_as_end(row) for row in tx.execute(query)]
 
-    def answered(self, campaign_id: str) -> Sequence[Stop]:
+    def answered(self, campaign_id: CampaignId) -> Sequence[Stop]:
         writer, colleague = leads.alias(), leads.alias()
         query = (
             sa.select(colleague.c.id, mailbox_messages.c.kind, writer.c.email)
@@ -168,7 +177,7 @@ class SqlProgress:
         with self._db.reading() as tx:
             return [Stop(row[0], f"{row[2]} {words[row[1]]}") for row in tx.execute(query)]
 
-    def advance(self, campaign_id: str, ends: Sequence[tuple[LetterEnd, datetime | None]]) -> None:
+    def advance(self, campaign_id: CampaignId, ends: Sequence[tuple[LetterEnd, datetime | None]]) -> None:
         with self._db.writing() as tx:
             for end, due_at in ends:
                 over = campaign_letters.update().where(*_letter(campaign_id, end.lead_id, end.step))
@@ -177,7 +186,7 @@ class SqlProgress:
                 goes_on = {"due_at": due_at} if due_at else {"due_at": None, "state": "finished"}
                 tx.execute(lead.where(CL.step == end.step).values(goes_on))
 
-    def stop_leads(self, campaign_id: str, stops: Sequence[Stop]) -> None:
+    def stop_leads(self, campaign_id: CampaignId, stops: Sequence[Stop]) -> None:
         with self._db.writing() as tx:
             for stop in stops:
                 lead = campaign_leads.update().where(*_lead(campaign_id, stop.lead_id), _OPEN)
@@ -188,7 +197,7 @@ class SqlProgress:
                     .values(state="over")
                 )
 
-    def stop_leads_of(self, campaign_id: str, sender_id: str, reason: str) -> int:
+    def stop_leads_of(self, campaign_id: CampaignId, sender_id: str, reason: str) -> int:
         its_own = campaign_leads.update().where(
             CL.campaign_id == campaign_id, CL.sender_id == sender_id, _OPEN
         )
@@ -196,7 +205,7 @@ class SqlProgress:
             return tx.execute(its_own.values(state="stopped", reason=reason, due_at=None)).rowcount
 
     def message_ids(
-        self, campaign_id: str, lead_ids: Sequence[str]
+        self, campaign_id: CampaignId, lead_ids: Sequence[str]
     ) -> Mapping[str, Sequence[tuple[str, str | None]]]:
         query = (
             sa.select(W.lead_id, J.id, J.message_id)
@@ -212,11 +221,11 @@ class SqlProgress:
 
     # -- records and slots -----------------------------------------------------------------------
 
-    def record(self, campaign_id: str, newest: int) -> Record:
+    def record(self, campaign_id: CampaignId, newest: int) -> Record:
         return self._record(W.campaign_id == campaign_id, newest)
 
-    def record_of_sender(self, sender_id: str, newest: int) -> Record:
-        return self._record(W.sender_id == sender_id, newest)
+    def record_of_sender(self, tenant_id: TenantId, sender_id: str, newest: int) -> Record:
+        return self._record(sa.and_(W.sender_id == sender_id, W.tenant_id == tenant_id), newest)
 
     def record_to_receiver(self, tenant_id: TenantId, receiver: str, newest: int) -> Record:
         return self._record(sa.and_(W.receiver == receiver, W.tenant_id == tenant_id), newest)
@@ -239,8 +248,8 @@ class SqlProgress:
         with self._db.reading() as tx:
             return Record(*(value or 0 for value in tx.execute(query).one()))
 
-    def slots_of_sender(self, sender_id: str, since: datetime) -> Sequence[datetime]:
-        return self._slots(W.sender_id == sender_id, since)
+    def slots_of_sender(self, tenant_id: TenantId, sender_id: str, since: datetime) -> Sequence[datetime]:
+        return self._slots(sa.and_(W.sender_id == sender_id, W.tenant_id == tenant_id), since)
 
     def slots_to_receiver(self, tenant_id: TenantId, receiver: str, since: datetime) -> Sequence[datetime]:
         return self._slots(sa.and_(W.receiver == receiver, W.tenant_id == tenant_id), since)
@@ -250,12 +259,12 @@ class SqlProgress:
         with self._db.reading() as tx:
             return list(tx.execute(query).scalars())
 
-    def lead_states(self, campaign_id: str) -> Mapping[str, int]:
+    def lead_states(self, campaign_id: CampaignId) -> Mapping[str, int]:
         query = sa.select(CL.state, sa.func.count()).where(CL.campaign_id == campaign_id).group_by(CL.state)
         with self._db.reading() as tx:
             return {row[0]: row[1] for row in tx.execute(query)}
 
-    def leads_of(self, campaign_id: str) -> Iterator[LeadStanding]:
+    def leads_of(self, campaign_id: CampaignId) -> Iterator[LeadStanding]:
         last = sa.and_(W.campaign_id == CL.campaign_id, W.lead_id == CL.lead_id, W.step == CL.step)
         joined = (
             campaign_leads.join(leads, L.id == CL.lead_id)
@@ -276,12 +285,12 @@ class SqlProgress:
                 return
             after = rows[-1][0]
 
-    def next_due(self, campaign_id: str) -> datetime | None:
+    def next_due(self, campaign_id: CampaignId) -> datetime | None:
         query = sa.select(sa.func.min(CL.due_at, type_=CL.due_at.type))
         with self._db.reading() as tx:
             return tx.execute(query.where(CL.campaign_id == campaign_id, _OPEN)).scalar_one_or_none()
 
-    def _with_jobs(self, campaign_id: str) -> sa.Select[Any]:
+    def _with_jobs(self, campaign_id: CampaignId) -> sa.Select[Any]:
         joined = sa.select(W.lead_id, W.step, *_JOB_COLUMNS).join_from(campaign_letters, message_jobs, _JOB)
         return joined.where(W.campaign_id == campaign_id)
 
@@ -289,11 +298,15 @@ class SqlProgress:
 _JOB_COLUMNS = (J.state, J.settled_at, J.reason, J.bounced_at, J.complained_at)
 
 
-def _lead(campaign_id: str, lead_id: str) -> tuple[sa.ColumnElement[bool], ...]:
+def _tenant_of(campaign_id: CampaignId) -> sa.Select[Any]:
+    return sa.select(campaigns.c.tenant_id).where(campaigns.c.id == campaign_id)
+
+
+def _lead(campaign_id: CampaignId, lead_id: str) -> tuple[sa.ColumnElement[bool], ...]:
     return CL.campaign_id == campaign_id, CL.lead_id == lead_id
 
 
-def _letter(campaign_id: str, lead_id: str, step: int) -> tuple[sa.ColumnElement[bool], ...]:
+def _letter(campaign_id: CampaignId, lead_id: str, step: int) -> tuple[sa.ColumnElement[bool], ...]:
     return W.campaign_id == campaign_id, W.lead_id == lead_id, W.step == step
 
 

@@ -125,8 +125,8 @@ class SqlCompanies:
         own = (C.tenant_id == tenant_id) & (C.id == company_id)
         with self._db.writing() as tx:
             out = {"opt_out": True, "opt_out_reason": reason, "updated_at": now}
-            tx.execute(companies.update().where(own).values(out))
-            add_task(tx, self._db, dedupe_task(tenant_id, company_id), now)
+            if tx.execute(companies.update().where(own).values(out)).rowcount:
+                add_task(tx, self._db, dedupe_task(tenant_id, company_id), now)
 
     def take_visits(self, worker: str, limit: int, now: datetime, lease: timedelta) -> Sequence[Visit]:
         with self._db.writing() as tx:

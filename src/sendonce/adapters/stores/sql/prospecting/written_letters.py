@@ -90,7 +90,11 @@ class SqlWrittenLetters:
             row["reviewed_at"] = now
         put = insert_for(self._db)(written_letters).values(row)
         put = put.on_conflict_do_nothing(index_elements=["tenant_id", "direction_id", "company_id"])
+        own = contacts.c.id == letter.contact_id, contacts.c.company_id == letter.company_id
+        known = sa.select(contacts.c.id).where(contacts.c.tenant_id == tenant_id, *own)
         with self._db.writing() as tx:
+            if tx.execute(known).first() is None:
+                return None
             return tx.execute(put.returning(W.id)).scalar_one_or_none()
 
     def spent_since(self, moment: datetime) -> float:
