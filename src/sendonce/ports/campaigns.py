@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Protocol
 
 from sendonce.domain.campaigns.campaigns import (
@@ -22,6 +22,7 @@ from sendonce.domain.campaigns.pools import SenderLimits
 from sendonce.domain.campaigns.rotation import Record
 from sendonce.domain.engine.addresses import Address
 from sendonce.domain.engine.tenants import DispatchId, TenantId
+from sendonce.ports.engine import Leases
 from sendonce.ports.people import TenantStore
 
 
@@ -153,13 +154,6 @@ class Pools(Protocol):
     def get(self, tenant_id: TenantId, sender_id: str) -> SenderLimits | None: ...
 
     def set_pace(self, tenant_id: TenantId, sender_id: str, pace: float, now: datetime) -> None: ...
-
-
-class Leases(Protocol):
-    def take(self, name: str, holder: str, lasting: timedelta) -> bool:
-        """Take or keep a lease, by the store's clock; False while somebody else has it."""
-
-    def leave(self, name: str, holder: str) -> None: ...
 
 
 class CampaignStore(TenantStore, Protocol):

@@ -344,6 +344,17 @@ class Outbox(Protocol):
 
     def done(self, entry_id: str) -> None: ...
 
+    def put(self, topic: str, body: dict[str, Any]) -> None: ...
+
+
+class Leases(Protocol):
+    """Work that one process at a time may do, as long as it says that it lives. No letter goes by it."""
+
+    def take(self, name: str, holder: str, lasting: timedelta) -> bool:
+        """Take or keep a lease, by the store's clock; False while somebody else has it."""
+
+    def leave(self, name: str, holder: str) -> None: ...
+
 
 class MailboxLog(Protocol):
     """How far each folder of each mailbox was read, and what was found there, once a message."""

@@ -38,7 +38,7 @@ GROUPS = {
 }
 """In this order people read them, whichever room a group belongs to."""
 
-BEING_BUILT = ("alerts",)
+BEING_BUILT: tuple[str, ...] = ()
 """Groups of which nothing reads the settings yet. Their names are promised already."""
 
 

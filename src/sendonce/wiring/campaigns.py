@@ -46,10 +46,16 @@ def campaign_desk(settings: Settings, store: CampaignStore) -> CampaignDesk:
         lambda identity: key_of(settings, identity.made),
         _message_id,
         parse_limits(settings.receiver_limits),
-        lambda _about, _what: None,
+        lambda about, what: _alert(store, about, what),
         _USUAL_ROUND if settings.clock_speed == 1 else _FAST_ROUND,
         settings.contacts_per_company,
     )
+
+
+def _alert(store: CampaignStore, about: str, what: str) -> None:
+    from sendonce.flows.engine.alert import raise_alert
+
+    raise_alert(store, about, what)
 
 
 def pool_limits(

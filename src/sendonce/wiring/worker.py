@@ -104,6 +104,7 @@ def arm_failpoint(settings: Settings) -> None:
 
 def make_chores(settings: Settings, store: Store) -> list[Chore]:
     """What a worker does now and then beside sending."""
+    from sendonce.wiring.alerts import alert_chores
     from sendonce.wiring.campaigns import campaign_chores
 
     return [
@@ -113,6 +114,7 @@ def make_chores(settings: Settings, store: Store) -> list[Chore]:
         *make_notion_chores(settings, store),
         *make_mailbox_chores(settings, store),
         *(campaign_chores(settings, store) if has_campaigns(store) else []),
+        *(alert_chores(settings, store) if has_campaigns(store) else []),
     ]
 
 

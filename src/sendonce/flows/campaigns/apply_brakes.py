@@ -92,4 +92,4 @@ def _tell(desk: CampaignDesk, what: str, brake: Brake) -> None:
         "a brake was applied",
         extra={"fields": {"what": what, "rule": brake.rule, "count": brake.count, "letters": brake.letters}},
     )
-    desk.alert(f"brake.{brake.rule}", f"{what}: {brake.reason()}")
+    desk.alert(what, f"{what}: {brake.reason()}")

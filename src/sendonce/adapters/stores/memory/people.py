@@ -200,6 +200,10 @@ class MemoryOutbox:
         with self._state.transaction():
             self._state.outbox_done.add(int(entry_id))
 
+    def put(self, topic: str, body: dict[str, Any]) -> None:
+        with self._state.transaction():
+            self._state.outbox.append((topic, body))
+
 
 class MemoryAssets:
     def __init__(self) -> None:

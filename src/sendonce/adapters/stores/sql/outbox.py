@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from sendonce.adapters.stores.schema import outbox
 from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.rows import insert_outbox
 
 ENTRY = outbox.c
 
@@ -30,3 +31,7 @@ class SqlOutbox:
     def done(self, entry_id: str) -> None:
         with self._db.writing() as tx:
             tx.execute(outbox.update().where(ENTRY.id == entry_id).values(done_at=self._db.now(tx)))
+
+    def put(self, topic: str, body: dict[str, Any]) -> None:
+        with self._db.writing() as tx:
+            insert_outbox(tx, self._db.now(tx), topic, body)

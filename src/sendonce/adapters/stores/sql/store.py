@@ -48,13 +48,14 @@ from sendonce.domain.people.peppers import LINK_LENGTH
 from sendonce.domain.people.soft_bounces import SOFT_BOUNCE_LIMIT
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import RefusedByRule, SchemaMismatch, Unavailable
-from sendonce.ports.campaigns import Campaigns, Leads, Leases, Pools
+from sendonce.ports.campaigns import Campaigns, Leads, Pools
 from sendonce.ports.engine import (
     Canaries,
     Dispatches,
     EventRoute,
     Events,
     Jobs,
+    Leases,
     Ledger,
     Letters,
     MailboxLog,
