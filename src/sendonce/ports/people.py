@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from sendonce.domain.engine.addresses import Address
 from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.people.audit import AuditEntry
 from sendonce.domain.people.directions import Direction, NewDirection, Tenant
 from sendonce.domain.people.people_columns import PeopleColumns
 from sendonce.domain.people.privacy import Erasure, PersonFile
@@ -169,8 +170,20 @@ class Directions(Protocol):
         """Those of every tenant for None: for whoever is at the machine itself."""
 
 
+class AuditLog(Protocol):
+    """Who did what. Whoever does it writes the entry, in the same transaction."""
+
+    def entries(self) -> Iterable[AuditEntry]:
+        """All of them in the order of the chain, those older than it first."""
+
+    def all(self, limit: int = 100) -> Sequence[AuditEntry]:
+        """The newest first."""
+
+
 class TenantStore(PeopleStore, Protocol):
     """A database of many clients, as doors to strangers need it."""
+
+    audit_log: AuditLog
 
     tenants: Tenants
     directions: Directions

@@ -24,7 +24,7 @@ from sendonce.entrypoints.cli.engine import (
 )
 from sendonce.entrypoints.cli.mailouts import letters, mailouts, notion, reports
 from sendonce.entrypoints.cli.output import say_error
-from sendonce.entrypoints.cli.people import clients, people, subscribers, suppressions
+from sendonce.entrypoints.cli.people import audit, clients, people, subscribers, suppressions
 from sendonce.entrypoints.cli.prospecting import (
     companies,
     contacts,
@@ -70,6 +70,7 @@ for group in (
     senders.group,
     clients.tenants,
     clients.directions,
+    audit.group,
     leads.group,
     campaigns.group,
     workers.group,

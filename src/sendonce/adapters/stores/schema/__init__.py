@@ -70,7 +70,7 @@ from sendonce.adapters.stores.schema.prospecting import (
 )
 
 # The newest migration. Compared with the database at every start, without importing Alembic.
-HEAD = "0008"
+HEAD = "0009"
 
 __all__ = [
     "HEAD",

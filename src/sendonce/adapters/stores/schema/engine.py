@@ -434,6 +434,12 @@ audit_log = Table(
     Column("action", Text, nullable=False),
     Column("subject", Text, nullable=False),
     Column("details", Document, nullable=False),
+    # Its place in the chain of hashes (see domain/people/audit); null in entries older than the chain.
+    Column("number", BigInteger),
+    Column("salt", Text),
+    Column("digest", Text),
+    Column("hash", Text),
+    Index("audit_log_chain", "number", unique=True),
 )
 
 # How far a mailbox was read. Another uid_validity means that the server numbers its messages anew.

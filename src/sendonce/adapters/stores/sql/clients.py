@@ -10,8 +10,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Row
 
 from sendonce.adapters.stores.schema import directions, tenants
+from sendonce.adapters.stores.sql.audit import insert_audit
 from sendonce.adapters.stores.sql.database import Database
-from sendonce.adapters.stores.sql.rows import insert_audit, insert_for
+from sendonce.adapters.stores.sql.rows import insert_for
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.directions import Basis, Direction, NewDirection, Tenant
 

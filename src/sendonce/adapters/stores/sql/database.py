@@ -6,7 +6,7 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
@@ -31,7 +31,14 @@ PREPARED_AFTER = 3
 
 _FAILED_SYNCS = frozenset({sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC})
 
+_LAST = "sendonce_last"
+
 log = logging.getLogger(__name__)
+
+
+def before_commit(tx: Connection, act: Callable[[Connection, list[Any]], None], item: Any) -> None:
+    """Let ``act`` have the items of a transaction as the last thing before it commits."""
+    tx.info.setdefault(_LAST, {}).setdefault(act, []).append(item)
 
 
 class Database:
@@ -70,12 +77,15 @@ class Database:
         with self._translated(), self.engine.connect() as connection:
             if at_once:
                 connection = connection.execution_options(sendonce_at_once=True)
+            connection.info.pop(_LAST, None)  # of a transaction that was rolled back
             connection.begin()
             if made_durable and not self.is_sqlite:
                 # A server set to synchronous_commit = off would confirm claims it can still lose.
                 connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
             try:
                 yield connection
+                for act, items in connection.info.pop(_LAST, {}).items():
+                    act(connection, items)
             except self.engine.dialect.loaded_dbapi.Error:
                 connection.invalidate()  # SQLAlchemy sees to its own errors, not to those of driver()
                 raise

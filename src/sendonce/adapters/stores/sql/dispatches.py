@@ -13,11 +13,12 @@ from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import dispatches, message_jobs
 from sendonce.adapters.stores.sql.arrays import text_array
+from sendonce.adapters.stores.sql.audit import insert_audit
 from sendonce.adapters.stores.sql.books import STATES, booked, counted
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
 from sendonce.adapters.stores.sql.person_index import look_again_behind
-from sendonce.adapters.stores.sql.rows import in_state, insert_audit, insert_outbox, new_id
+from sendonce.adapters.stores.sql.rows import in_state, insert_outbox, new_id
 from sendonce.domain.engine.dispatches import (
     CANCELLED,
     DOOR,

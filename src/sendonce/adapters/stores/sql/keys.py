@@ -22,10 +22,10 @@ from sendonce.adapters.stores.schema import (
     subscribers,
     suppressions,
 )
+from sendonce.adapters.stores.sql.audit import insert_audit
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.peppers import pepper_for_rotation
 from sendonce.adapters.stores.sql.person_index import clear_shelves
-from sendonce.adapters.stores.sql.rows import insert_audit
 from sendonce.domain.people.peppers import KEY_LENGTH, LINK_LENGTH, rekeyed
 from sendonce.domain.people.privacy import ERASED
 

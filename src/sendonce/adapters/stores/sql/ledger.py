@@ -25,11 +25,12 @@ from sendonce.adapters.stores.sql.arrows import (
     lock_job,
     move,
 )
+from sendonce.adapters.stores.sql.audit import insert_audit
 from sendonce.adapters.stores.sql.books import Tally, counted
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.groups import AcceptedLetter, Opening, groups_of
 from sendonce.adapters.stores.sql.neighbours import look_around
-from sendonce.adapters.stores.sql.rows import in_state, insert_audit
+from sendonce.adapters.stores.sql.rows import in_state
 from sendonce.adapters.stores.sql.sender_holds import lock_hold, put_off_probes
 from sendonce.adapters.stores.sql.workers import lock_worker, sign_off
 from sendonce.domain.engine.doubts import Doubt, Surroundings

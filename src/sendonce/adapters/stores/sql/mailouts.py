@@ -11,12 +11,13 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import dispatches, excluded_recipients, letters, mailouts, message_jobs
+from sendonce.adapters.stores.sql.audit import insert_audit
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.dispatches import CLAIMABLE, as_dispatch, insert_dispatch, lock_dispatch
 from sendonce.adapters.stores.sql.exclusions import count_excluded
 from sendonce.adapters.stores.sql.letters import as_letter, insert_letter
 from sendonce.adapters.stores.sql.planning import SqlPlanning
-from sendonce.adapters.stores.sql.rows import insert_audit, insert_for, new_id
+from sendonce.adapters.stores.sql.rows import insert_for, new_id
 from sendonce.domain.engine.dispatches import NewDispatch
 from sendonce.domain.engine.ids import prefix_range
 from sendonce.domain.engine.letters import Letter

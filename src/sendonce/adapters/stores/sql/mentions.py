@@ -68,9 +68,16 @@ def erase_mentions(tx: Connection, found: dict[sa.Table, list[str]], scrubber: S
             changes = {name: scrubber.document(getattr(row, name)) for name in names}
             if table is mailouts:  # a test: whoever was erased is no tester any more
                 changes["audience"] = [tester for tester in changes["audience"] if not is_erased(tester)]
+            if table is audit_log:
+                changes["salt"] = None  # what stood here can be guessed no more
             if any(changes[name] != getattr(row, name) for name in names):
                 erased += tx.execute(table.update().where(table.c.id == row.id).values(changes)).rowcount
     return erased
+
+
+def redacted_entries(tx: Connection, found: dict[sa.Table, list[str]]) -> list[str]:
+    """The entries of the audit log, among those found, that have lost a name."""
+    return [row.id for row in rows_of(tx, audit_log, found[audit_log]) if row.salt is None]
 
 
 def _any(table: sa.Table, names: Sequence[str], scrubber: Scrubber) -> sa.ColumnElement[bool]:

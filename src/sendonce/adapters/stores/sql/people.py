@@ -24,6 +24,7 @@ from sendonce.adapters.stores.schema import (
     suppressions,
     unreadable_events,
 )
+from sendonce.adapters.stores.sql.audit import insert_audit
 from sendonce.adapters.stores.sql.books import Tally, counted
 from sendonce.adapters.stores.sql.campaigns import erasure as campaigns
 from sendonce.adapters.stores.sql.database import Database
@@ -34,15 +35,17 @@ from sendonce.adapters.stores.sql.mentions import (
     found_spellings,
     mentions,
     portions,
+    redacted_entries,
     rows_of,
 )
 from sendonce.adapters.stores.sql.peppers import pepper_in_force
 from sendonce.adapters.stores.sql.person_index import add_shelf, jobs_of
 from sendonce.adapters.stores.sql.prospecting import erasure as prospecting
-from sendonce.adapters.stores.sql.rows import as_job, insert_audit
+from sendonce.adapters.stores.sql.rows import as_job
 from sendonce.adapters.stores.sql.subscribers import as_subscriber
 from sendonce.adapters.stores.sql.suppressions import as_suppression, suppress
 from sendonce.domain.engine.addresses import Address
+from sendonce.domain.people.audit import ERASE, REDACTED
 from sendonce.domain.people.privacy import (
     ERASED,
     ERASED_NOTE,
@@ -134,7 +137,8 @@ class SqlPeople:
             tx.execute(sign_ups.delete().where(sign_ups.c.mailbox == suppression_fold(address.key)))
             _erase_plan_cursors(tx, scrubber)
             if erasure.changed:
-                insert_audit(tx, now, actor, "erase", name, {"letters": erasure.letters})
+                details = {"letters": erasure.letters, REDACTED: redacted_entries(tx, texts)}
+                insert_audit(tx, now, actor, ERASE, name, details)
             return erasure
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import audit_log, message_jobs, outbox
+from sendonce.adapters.stores.schema import message_jobs, outbox
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.domain.engine.ids import time_ordered_id
 from sendonce.domain.engine.jobs import Job, JobState
@@ -31,16 +31,6 @@ def in_state(state: JobState) -> sa.ColumnElement[bool]:
 
 def new_id(now: datetime) -> str:
     return time_ordered_id(int(now.timestamp() * 1000))
-
-
-def insert_audit(
-    tx: Connection, now: datetime, actor: str, action: str, subject: str, details: dict[str, Any]
-) -> None:
-    tx.execute(
-        audit_log.insert().values(
-            id=new_id(now), at=now, actor=actor, action=action, subject=subject, details=details
-        )
-    )
 
 
 def insert_outbox(tx: Connection, now: datetime, topic: str, body: dict[str, Any]) -> None:

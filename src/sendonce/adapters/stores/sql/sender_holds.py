@@ -11,8 +11,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import sender_holds
+from sendonce.adapters.stores.sql.audit import insert_audit
 from sendonce.adapters.stores.sql.database import Database
-from sendonce.adapters.stores.sql.rows import insert_audit, insert_for
+from sendonce.adapters.stores.sql.rows import insert_for
 from sendonce.domain.engine.senders import BY_HAND, PROBE_WITHIN, UNTIL_RELEASED, HoldOrder, SenderHold
 
 H = sender_holds.c

@@ -10,8 +10,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Row
 
 from sendonce.adapters.stores.schema import Moment, sender_identities
+from sendonce.adapters.stores.sql.audit import insert_audit
 from sendonce.adapters.stores.sql.database import Database
-from sendonce.adapters.stores.sql.rows import insert_audit, insert_for, new_id
+from sendonce.adapters.stores.sql.rows import insert_for, new_id
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.sender_identities import (
     NewSender,

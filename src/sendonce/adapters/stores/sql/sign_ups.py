@@ -8,9 +8,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import sign_ups, subscribers, suppressions
+from sendonce.adapters.stores.sql.audit import insert_audit
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.peppers import pepper_in_force
-from sendonce.adapters.stores.sql.rows import insert_audit, insert_for, new_id
+from sendonce.adapters.stores.sql.rows import insert_for, new_id
 from sendonce.adapters.stores.sql.subscribers import require_tenant, write_active
 from sendonce.domain.engine.addresses import Address, parse_address
 from sendonce.domain.engine.tenants import TenantId

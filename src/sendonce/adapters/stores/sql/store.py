@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from sendonce.adapters.stores.schema import HEAD, ledger, tenants
 from sendonce.adapters.stores.sql.assets import SqlAssets
+from sendonce.adapters.stores.sql.audit import SqlAuditLog
 from sendonce.adapters.stores.sql.campaigns.campaigns import SqlCampaigns
 from sendonce.adapters.stores.sql.campaigns.pools import SqlLeads, SqlLeases, SqlPools
 from sendonce.adapters.stores.sql.clients import SqlDirections, SqlTenants
@@ -66,7 +67,16 @@ from sendonce.ports.engine import (
     Workers,
 )
 from sendonce.ports.mailouts import Assets, Mailouts
-from sendonce.ports.people import Directions, Keys, People, SignUps, Subscribers, Suppressions, Tenants
+from sendonce.ports.people import (
+    AuditLog,
+    Directions,
+    Keys,
+    People,
+    SignUps,
+    Subscribers,
+    Suppressions,
+    Tenants,
+)
 from sendonce.ports.prospecting import (
     Companies,
     CompanyContacts,
@@ -102,6 +112,7 @@ class SqlStore:
     suppressions: Suppressions
     people: People
     keys: Keys
+    audit_log: AuditLog
     tenants: Tenants
     directions: Directions
     campaigns: Campaigns
@@ -141,6 +152,7 @@ class SqlStore:
         self.suppressions = SqlSuppressions(database)
         self.people = SqlPeople(database)
         self.keys = SqlKeys(database)
+        self.audit_log = SqlAuditLog(database)
         self.tenants = SqlTenants(database)
         self.directions = SqlDirections(database)
         self.campaigns = SqlCampaigns(database)

@@ -12,10 +12,11 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import subscribers, suppressions, tenants
+from sendonce.adapters.stores.sql.audit import insert_audit
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.import_batches import ImportBatch, write_to_postgres, write_to_sqlite
 from sendonce.adapters.stores.sql.peppers import look_up_pepper, pepper_in_force
-from sendonce.adapters.stores.sql.rows import insert_audit, insert_for, new_id
+from sendonce.adapters.stores.sql.rows import insert_for, new_id
 from sendonce.adapters.stores.sql.suppressions import suppress_all
 from sendonce.domain.engine.addresses import Address
 from sendonce.domain.engine.tenants import TenantId

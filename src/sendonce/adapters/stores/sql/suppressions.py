@@ -10,9 +10,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import message_jobs, subscribers, suppressions, tenants
+from sendonce.adapters.stores.sql.audit import insert_audit
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
-from sendonce.adapters.stores.sql.rows import insert_audit, insert_for
+from sendonce.adapters.stores.sql.rows import insert_for
 from sendonce.domain.engine.addresses import Address
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.privacy import is_erased

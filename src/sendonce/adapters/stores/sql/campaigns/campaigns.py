@@ -16,9 +16,10 @@ from sendonce.adapters.stores.schema import (
     campaigns,
     leads,
 )
+from sendonce.adapters.stores.sql.audit import insert_audit
 from sendonce.adapters.stores.sql.campaigns.progress import SqlProgress
 from sendonce.adapters.stores.sql.letters import insert_letter
-from sendonce.adapters.stores.sql.rows import insert_audit, insert_for, new_id
+from sendonce.adapters.stores.sql.rows import insert_for, new_id
 from sendonce.domain.campaigns.brakes import Limits
 from sendonce.domain.campaigns.campaigns import (
     ARROWS,

@@ -19,10 +19,11 @@ from sendonce.adapters.stores.schema import (
     contacts,
     processing_jobs,
 )
+from sendonce.adapters.stores.sql.audit import insert_audit
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.prospecting.companies import as_company
 from sendonce.adapters.stores.sql.prospecting.tasks import add_task
-from sendonce.adapters.stores.sql.rows import insert_audit, insert_for, new_id
+from sendonce.adapters.stores.sql.rows import insert_for, new_id
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.prospecting.audits import Alike, Listed
 from sendonce.domain.prospecting.companies import Company, CompanyStatus

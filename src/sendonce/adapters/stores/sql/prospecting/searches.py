@@ -11,8 +11,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from sendonce.adapters.stores.schema import directions, serp_operations, serp_queries
+from sendonce.adapters.stores.sql.audit import insert_audit
 from sendonce.adapters.stores.sql.database import Database
-from sendonce.adapters.stores.sql.rows import insert_audit, insert_for
+from sendonce.adapters.stores.sql.rows import insert_for
 from sendonce.adapters.stores.sql.subscribers import require_tenant
 from sendonce.domain.engine.ids import prefix_range, time_ordered_ids
 from sendonce.domain.engine.tenants import TenantId

@@ -20,8 +20,9 @@ from sendonce.adapters.stores.schema import (
     serp_queries,
     written_letters,
 )
+from sendonce.adapters.stores.sql.audit import insert_audit
 from sendonce.adapters.stores.sql.database import Database
-from sendonce.adapters.stores.sql.rows import insert_audit, insert_for, new_id
+from sendonce.adapters.stores.sql.rows import insert_for, new_id
 from sendonce.domain.engine.ids import prefix_range
 from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.domain.prospecting.send_slots import LOOK_BACK, Slot, keeps_limit
