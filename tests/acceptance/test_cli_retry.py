@@ -43,6 +43,22 @@ def ended(desk: Desk) -> str:
     return mailout
 
 
+def test_dead_letters_are_shown_and_retried_by_cause(desk: Desk) -> None:
+    """Failed ones are no dead letters: they are retried by cause only where --failed says so."""
+    mailout = ended(desk)
+    (group,) = desk.json("jobs", "dead")
+    assert (group["cause"], group["count"], group["codes"]) == ("unknown", 1, {"421": 1})
+    assert group["sample"]["reason"] == "not now"
+    shown = desk.run("jobs", "dead", "--mailout", mailout)
+    assert "1 dead letter" in shown
+    assert "unknown" in shown
+    said = desk.run("jobs", "retry", "--cause", "unknown")
+    assert said == "Scheduled 1 letter again (1 dead with 421).\n"
+    said = desk.run("jobs", "retry", "--failed", "--cause", "full")
+    assert said == "Scheduled 1 letter again (1 failed with 552).\n"
+    assert desk.json("jobs", "dead") == []
+
+
 @pytest.mark.parametrize(
     ("chosen", "said", "moved"),
     [

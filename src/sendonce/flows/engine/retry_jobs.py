@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sendonce.domain.engine.dead_letters import DeadCause, cause_of
 from sendonce.domain.engine.jobs import MOVES, Job, JobState, Move
 from sendonce.domain.engine.tenants import DispatchId
 from sendonce.errors import RefusedByRule
@@ -17,7 +18,8 @@ WITHOUT_CODE = "no code"
 
 @dataclass(frozen=True, slots=True)
 class RetryOrder:
-    """Which letters: those in ``states``, of one dispatch or of all, with any code or with this one.
+    """Which letters: those in ``states``, of one dispatch or of all, with any code or with this one, for any
+    cause or for this one.
 
     ``not_sent_elsewhere`` is an operator's word on those that ended before the database was adopted.
     """
@@ -26,6 +28,10 @@ class RetryOrder:
     dispatch_id: DispatchId | None = None
     code: str | None = None
     not_sent_elsewhere: bool = False
+    cause: DeadCause | None = None
+
+    def takes(self, job: Job) -> bool:
+        return self.cause in (None, cause_of(job))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,7 @@ def retry_all(store: EngineStore, order: RetryOrder, actor: str) -> RetryReport:
         after = jobs[-1].id
         for dispatch_id in {job.dispatch_id for job in jobs} - cancelled.keys():
             cancelled[dispatch_id] = _is_cancelled(store, dispatch_id)
-        chosen = [job for job in jobs if not cancelled[job.dispatch_id]]
+        chosen = [job for job in jobs if not cancelled[job.dispatch_id] and order.takes(job)]
         found.update(_kind(job) for job in chosen)
         left += _left_alone(chosen, order.not_sent_elsewhere)
         moved += store.ledger.retry(

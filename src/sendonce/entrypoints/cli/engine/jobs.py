@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sendonce.domain.engine.checks import count_of, listed
+from sendonce.domain.engine.dead_letters import DeadCause
 from sendonce.domain.engine.jobs import Job, JobState
 from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
@@ -27,6 +28,7 @@ WorkerOption = Annotated[str | None, typer.Option("--worker", help="Only those o
 LimitOption = Annotated[int, typer.Option(min=1, max=100_000, help="How many at the most.")]
 JobIds = Annotated[list[str] | None, typer.Argument(help="Job ids.")]
 MOST_NAMED = 20
+_MOST_CODES = 4
 PARKED_ADVICE = (
     "Parked letters wait for your word. Find out whether they were taken (the provider's console or log, the "
     "recipient), then run 'sendonce jobs resolve sent ID…', or 'sendonce jobs resolve not-sent ID…' to send "
@@ -92,9 +94,25 @@ def in_doubt(mailout: MailoutOption = None, limit: LimitOption = 1000, json: Jso
 
 
 @group.command()
-def dead(mailout: MailoutOption = None, limit: LimitOption = 1000, json: JsonFlag = False) -> None:
-    """Show jobs whose tries are used up."""
-    _show([JobState.DEAD], mailout, limit, json)
+def dead(mailout: MailoutOption = None, json: JsonFlag = False) -> None:
+    """Show why letters died whose tries are used up, and what to do ('jobs list --state dead' shows each)."""
+    from sendonce.flows.engine.group_dead import group_dead
+
+    with opened_store(ready_settings()) as store:
+        groups = group_dead(store, find_mailout(store, mailout).id if mailout else None)
+    if json:
+        print_json([{**as_dict(group), "advice": group.advice} for group in groups])
+        return
+    total = sum(group.count for group in groups)
+    rows = [(each.cause, each.count, _codes(each.codes), each.sample.reason, each.advice) for each in groups]
+    title = count_of(total, "dead letter")
+    print_table(title, ["cause", "letters", "codes", "for example", "what to do"], rows)
+    if groups:
+        say("Retry those of one cause: sendonce jobs retry --cause CAUSE")
+
+
+def _codes(codes: Mapping[str, int]) -> str:
+    return ", ".join(f"{code} ({count})" for code, count in [*codes.items()][:_MOST_CODES])
 
 
 @group.command()
@@ -133,6 +151,10 @@ def retry(
         bool, typer.Option("--failed", help="Failed letters only; without --mailout, those of all mailouts.")
     ] = False,
     code: Annotated[str | None, typer.Option("--code", help="Only those that ended with this code.")] = None,
+    cause: Annotated[
+        DeadCause | None,
+        typer.Option("--cause", help="Dead letters of this cause ('jobs dead'); with --failed, failed ones."),
+    ] = None,
     not_sent_elsewhere: Annotated[
         bool,
         typer.Option("--not-sent-elsewhere", help="You know that no other copy of the database sent them."),
@@ -143,18 +165,23 @@ def retry(
     from sendonce.flows.engine.find_jobs import find_jobs
     from sendonce.flows.engine.retry_jobs import RetryOrder, retry_all, retry_named
 
-    if job_ids and (mailout or failed or code):
-        raise BadInput("Name the jobs, or choose them with --mailout, --failed and --code: not both.")
-    if not (job_ids or mailout or failed):
-        raise BadInput("Name the jobs, or give --mailout ID or --failed: 'sendonce jobs dead' lists some.")
+    if job_ids and (mailout or failed or code or cause):
+        raise BadInput(
+            "Name the jobs, or choose them with --mailout, --failed, --code and --cause: not both."
+        )
+    if not (job_ids or mailout or failed or cause):
+        raise BadInput(
+            "Name the jobs, or give --mailout ID, --failed or --cause CAUSE: see 'sendonce jobs dead'."
+        )
     with opened_store(ready_settings()) as store:
         if job_ids:
             jobs = find_jobs(store, job_ids)
             report = retry_named(store, jobs, getpass.getuser(), not_sent_elsewhere=not_sent_elsewhere)
         else:
-            states = [JobState.FAILED] if failed else [JobState.DEAD, JobState.FAILED]
+            either = [JobState.DEAD] if cause else [JobState.DEAD, JobState.FAILED]
+            states = [JobState.FAILED] if failed else either
             mailout_id = find_mailout(store, mailout).id if mailout else None
-            order = RetryOrder(states, mailout_id, code, not_sent_elsewhere)
+            order = RetryOrder(states, mailout_id, code, not_sent_elsewhere, cause)
             report = retry_all(store, order, getpass.getuser())
     _report_retry(report, json)
 
