@@ -39,6 +39,9 @@ ENHANCED = re.compile(r"(?<![\d.])([45])\.(\d{1,3})\.(\d{1,3})(?![\d.]*\d)")
 """RFC 3463. An IP address has four numbers and is none."""
 _REPLY = re.compile(r"(?<![\d./-])(?<!\d:)([45]\d\d)(?=[\s,:;)\]-](?!\d\d\d\d)|$)")
 
+_ADDRESS = re.compile(r"[^\s<>()\[\],;:\"'@]{1,64}@[^\s<>()\[\],;:\"'@]{1,255}")
+_LINK = re.compile(r"\b(?:https?://|www\.)[^\s<>\"']{1,500}", re.IGNORECASE)
+_NAMED_DOMAIN = re.compile(r"\bdomain (?:name )?<?([\w-]{1,63}(?:\.[\w-]{1,63}){1,5})\b", re.IGNORECASE)
 
 # The second and third numbers of RFC 3463, with what Microsoft 365 adds to them. The class is asked apart.
 _BY_CODE = {
@@ -47,6 +50,9 @@ _BY_CODE = {
     "1.7": Cause.OURS, "1.8": Cause.OURS, "4.5": Cause.OURS, "2.1": Cause.DISABLED, "2.2": Cause.FULL,
     "2.3": Cause.UNFIT, "3.4": Cause.UNFIT, "4.6": Cause.UNFIT, "4.14": Cause.UNFIT, "3.1": Cause.FULL,
 }  # fmt: skip
+# Codes that speak of the sender whatever the words are, and codes beside which only the plainest words count.
+_OF_SENDER = frozenset({"1.7", "1.8"})
+_ABOUT_OTHERS = re.compile(r"3\.0|[67]\.\d+")
 _BY_SUBJECT = {"3": Cause.UNFIT, "4": Cause.UNREACHED, "6": Cause.UNFIT, "7": Cause.FILTERED}
 
 
@@ -66,11 +72,14 @@ class Diagnosis:
         return self.code is not None and self.code.startswith("4")
 
 
-def diagnose(said: str, status: str = "") -> Diagnosis:
+def diagnose(said: str, status: str = "", recipient: str | None = None) -> Diagnosis:
     """``said`` is the server's own reply; ``status`` the report's field, which is often less exact."""
     said = " ".join(said.split())[:4000]
     code = _code(said, status)
-    return Diagnosis(_cause(said, code), code, readable(said))
+    cause = _cause(said, code)
+    if cause is Cause.NO_DOMAIN and _names_another_domain(said, recipient):
+        cause = Cause.OURS
+    return Diagnosis(cause, code, readable(said))
 
 
 def readable(text: str) -> str:
@@ -91,11 +100,33 @@ def _code(said: str, status: str) -> str | None:
 
 
 def _cause(said: str, code: str | None) -> Cause:
-    """Words are asked first: mx.yandex.ru says "5.7.1 No such user!", and filters like to say 5.1.1."""
-    for cause, words in _IN_ORDER:
-        if words.search(said):
-            return cause
-    return _by_code(code)
+    """Words are asked first: mx.yandex.ru says "5.7.1 No such user!", and filters like to say 5.1.1.
+
+    Words inside an address say nothing. Those of a link are asked where no other word tells the cause.
+    """
+    without_addresses = _ADDRESS.sub(" ", said)
+    words = _LINK.sub(" ", without_addresses)
+    cause = _by_words(words) or _by_code(code)
+    if cause not in HARD:
+        return cause
+    if _detail(code) in _OF_SENDER:
+        return Cause.OURS
+    if _ABOUT_OTHERS.fullmatch(_detail(code)) and not server_words.SURELY_GONE.search(words):
+        return _by_code(code)
+    linked = _by_words(without_addresses)
+    return cause if _by_words(words) or linked is None else linked
+
+
+def _by_words(words: str) -> Cause | None:
+    return next((cause for cause, pattern in _IN_ORDER if pattern.search(words)), None)
+
+
+def _names_another_domain(said: str, recipient: str | None) -> bool:
+    """ "Domain ours.example does not exist": then the sender's is meant."""
+    named = _NAMED_DOMAIN.search(said)
+    if named is None or recipient is None:
+        return False
+    return not f".{recipient.rpartition('@')[2]}".lower().endswith(f".{named[1].lower()}")
 
 
 _IN_ORDER = (
@@ -103,7 +134,7 @@ _IN_ORDER = (
     (Cause.DISABLED, server_words.ABANDONED),
     (Cause.FILTERED, server_words.FILTERED),
     (Cause.OURS, server_words.OURS),
-    (Cause.UNREACHED, server_words.NAME_SERVER_TROUBLE),
+    (Cause.UNREACHED, server_words.NOT_LOOKED_UP),
     (Cause.NO_DOMAIN, server_words.NO_DOMAIN),
     (Cause.NO_MAILBOX, server_words.NO_MAILBOX),
     (Cause.DISABLED, server_words.DISABLED),
@@ -113,7 +144,10 @@ _IN_ORDER = (
 
 
 def _by_code(code: str | None) -> Cause:
-    if code is None or "." not in code:
-        return Cause.UNKNOWN
-    _, subject, detail = code.split(".")
-    return _BY_CODE.get(f"{subject}.{detail}") or _BY_SUBJECT.get(subject, Cause.UNKNOWN)
+    detail = _detail(code)
+    return _BY_CODE.get(detail) or _BY_SUBJECT.get(detail.partition(".")[0], Cause.UNKNOWN)
+
+
+def _detail(code: str | None) -> str:
+    """ "7.1" of "5.7.1"; empty where the code is none of RFC 3463."""
+    return (code or "").partition(".")[2]

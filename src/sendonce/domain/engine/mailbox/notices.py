@@ -193,7 +193,7 @@ def _reason(notice: str, recipient: str | None) -> Diagnosis:
     lines = notice.splitlines()
     for number, line in enumerate(lines):
         if recipient and recipient.lower() in line.lower():
-            near = diagnose(" ".join(lines[number : number + _LINES_OF_A_REASON]))
+            near = diagnose(" ".join(lines[number : number + _LINES_OF_A_REASON]), recipient=recipient)
             if near.cause is not Cause.UNKNOWN:
                 return near
-    return diagnose(notice)
+    return diagnose(notice, recipient=recipient)

@@ -81,7 +81,7 @@ def _status(group: Headers, mail: Mail) -> DeliveryStatus:
         *_COMMENT.findall(status),
     ]
     words = " ".join(filter(None, said)) or mail.text[:4000]  # some say why only in the words for people
-    return DeliveryStatus(_action(group, status), recipient, diagnose(words, status))
+    return DeliveryStatus(_action(group, status), recipient, diagnose(words, status, recipient))
 
 
 def _action(group: Headers, status: str) -> str:

@@ -53,6 +53,8 @@ FILTERED = any_of(
     r"permission to (?:e-?mail|send)",
     r"delivery not authorized",
     r"list of (?:approved|allowed) senders",
+    r"\b(?:white|allow|safe)[- ]?list",
+    r"бел\w+ спис",
     r"only accepts? (?:messages|mail) from",
     r"administrative prohibition",
     r"administratively denied",
@@ -68,7 +70,12 @@ OURS = any_of(
     r"\bdkim\b",
     r"\bdmarc\b",
     r"\barc\b[^.\n]{0,20}fail",
-    r"sender (?:address )?(?:rejected|denied|verify|refused|not allowed|unknown)",
+    r"sender (?:address )?(?:is |was |has (?:an? )?)?"
+    r"(?:rejected|denied|verify|refused|not (?:allowed|found|known)|unknown|invalid|bad)",
+    r"(?:адрес|домен|ящик|почт)\w* отправител",
+    r"отправител\w* (?:не|отклон|запрещ|заблок|неизвест)",
+    r"разреш[её]нн\w+ отправител",
+    r"\bfrom[: ]+(?:header|field)",
     r"sender'?s? (?:domain|address)[^.\n]{0,40}(?:not (?:exist|found|resolve)|unresolv|invalid|rejected)",
     r"domain of sender",
     r"invalid dns",
@@ -179,6 +186,16 @@ NO_MAILBOX = any_of(
     r"n'existe pas|existiert nicht|nie istnieje",
     r"destinatario[^.\n]{0,30}(?:sconosciuto|desconocido|inesistente)",
 )
+_ANYONE = r"(?:user|recipient|mail ?box|account|address)"
+# Said so that they hold beside a code that is about something else: mx.yandex.ru says "5.7.1 No such user!".
+SURELY_GONE = any_of(
+    rf"\bno such {_ANYONE}",
+    rf"\b{_ANYONE} (?:is )?unknown\b",
+    rf"\bunknown {_ANYONE}",
+    rf"\b{_ANYONE} (?:(?:is )?inactive|does ?n[o']t exist|not found)\b",
+    r"(?:пользовател|получател|ящик)\w* не (?:существует|найден\w*|зарегистрирован\w*)",
+    r"нет такого (?:пользователя|ящика|адреса)",
+)
 DISABLED = any_of(
     rf"{_WHO}\b{_GAP}\b(?:disabled|inactive|deactivated|suspended|terminated|discontinued|not active)\b",
     r"(?:account|mail ?box|user|address)(?: is| was| has been)? (?:closed|deleted|removed)",
@@ -205,8 +222,13 @@ NO_DOMAIN = any_of(
     r"домен[^.\n]{0,40}не (?:существует|найден)",
     r"unrouteable mail domain",
 )
-NAME_SERVER_TROUBLE = any_of(
-    r"(?:host|name) (?:was )?not found,? try again", r"servfail", r"dns (?:timeout|server fail)"
+NOT_LOOKED_UP = any_of(
+    r"(?:host|name) (?:was )?not found,? try again",
+    r"servfail",
+    r"dns (?:timeout|server fail)",
+    r"temporar\w*[^.\n]{0,30}(?:fail|error|problem)",
+    r"(?:lookup|ldap|directory) (?:fail|error)",
+    r"message (?:has )?expired",
 )
 UNREACHED = any_of(
     r"timed? ?out",
