@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import socket
 import ssl
+import threading
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ import httpcore
 import pytest
 import trustme
 
+from sendonce.adapters.web import crawler as crawler_module
 from sendonce.adapters.web.crawler import VisitLimits, WebCrawler
 from sendonce.adapters.web.guarded_network import AddressRefused, GuardedNetwork, Resolve, StandIn
 from sendonce.adapters.web.page_fetch import FetchLimits
@@ -247,6 +249,25 @@ def test_headers_without_end_are_refused() -> None:
     web = Web({"firma.ru/": Reply(200, b"x", "text/html", many)})
 
     assert "endless headers" in reasons(web.visit("https://firma.ru/"))
+
+
+@pytest.mark.parametrize("reads", ["robots_of", "pages_of_sitemap"])
+def test_megabytes_are_not_read_on_the_loop_that_all_visits_share(
+    monkeypatch: pytest.MonkeyPatch, reads: str
+) -> None:
+    threads: list[threading.Thread] = []
+    read = getattr(crawler_module, reads)
+
+    def noting(*given: object) -> object:
+        threads.append(threading.current_thread())
+        return read(*given)
+
+    monkeypatch.setattr(crawler_module, reads, noting)
+    web = Web({"firma.ru/": "words", "firma.ru/robots.txt": "", "firma.ru/sitemap.xml": "<loc>/x</loc>"})
+    web.visit("https://firma.ru/", replace(HASTE, pages=1))
+
+    assert threads
+    assert threading.main_thread() not in threads
 
 
 @pytest.mark.parametrize("ending", [Ending.RESET, Ending.CLOSE, Ending.CUT, Ending.GARBAGE])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import permutations
 
 import pytest
@@ -63,6 +64,15 @@ def test_any_bytes_can_be_a_sitemap_or_robots_txt(data: bytes) -> None:
     assert robots is not None
     robots.allow("https://firma.ru/")
     assert robots.pause >= 0
+
+
+@pytest.mark.parametrize("opened", [b"<loc>", b"<loc><![CDATA["])
+def test_a_sitemap_of_blanks_costs_no_more_than_its_length(opened: bytes) -> None:
+    """Two runs of blanks side by side took minutes."""
+    began = time.process_time()
+    found = pages_of_sitemap(b"<loc>\n <![CDATA[ https://firma.ru/ ]]></loc>" + opened + b" " * 200_000)
+    assert time.process_time() - began < 5
+    assert found == ["https://firma.ru/"]
 
 
 @pytest.mark.parametrize(

@@ -145,8 +145,9 @@ class _Visiting:
         # Some of them lead to one page, or to none.
         most = self._limits.pages + 2
         found = contact_links(self._within(own, home.links), most)
-        if not found:
-            found = contact_links(self._within(own, await self._sitemap(home.url)), most)
+        if not found and (sitemap := await self._sitemap(home.url)):
+            # A stranger's megabytes are not read on the loop that all visits share.
+            found = await asyncio.to_thread(self._named_by, sitemap, own, most)
         if not found:
             found = [place.url for path in USUAL_PATHS if (place := find_place(path, home.url))]
         return found
@@ -154,16 +155,19 @@ class _Visiting:
     def _within(self, domain: str | None, links: list[Link]) -> list[Link]:
         return [link for link in links if self._sites.read(link.url).domain == domain]
 
-    async def _sitemap(self, home: str) -> list[Link]:
+    def _named_by(self, sitemap: bytes, domain: str | None, most: int) -> list[str]:
+        return contact_links(self._within(domain, [Link(url, "") for url in pages_of_sitemap(sitemap)]), most)
+
+    async def _sitemap(self, home: str) -> bytes:
         named = [text for robots in self._robots.values() for text in robots.sitemaps]
         place = find_place(named[0] if named else "/sitemap.xml", home)
         if place is None or not self._within(self._sites.read(home).domain, [Link(place.url, "")]):
-            return []
+            return b""
         try:
             _, answer = await self._get(place)
         except PageRefused:
-            return []
-        return [Link(url, "") for url in pages_of_sitemap(answer.body)]
+            return b""
+        return answer.body
 
     # -- one page ---------------------------------------------------------------------------------
 
@@ -226,7 +230,7 @@ class _Visiting:
         for _ in range(self._limits.redirects + 1):
             answer = await self._ask(there, MOST_BYTES, 0.0)
             if answer.redirect is None:
-                return robots_of(answer.status, answer.body, AGENT)
+                return await asyncio.to_thread(robots_of, answer.status, answer.body, AGENT)
             there = _redirected(there, answer.redirect)
         return robots_of(404, b"", AGENT)  # RFC 9309 §2.3.1.2: as if there were none
 
