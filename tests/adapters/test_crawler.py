@@ -54,6 +54,24 @@ def test_contact_pages_are_known_by_words_or_path(text: str, path: str) -> None:
     assert "firma.ru/catalog/" not in web.asked
 
 
+@pytest.mark.parametrize(
+    ("charset", "path"),
+    [("utf-8", "/%D0%BE%20%D0%BD%D0%B0%D1%81/"), ("cp1251", "/%EE%20%ED%E0%F1/")],
+)
+def test_a_redirect_may_be_written_in_letters_of_any_charset(charset: str, path: str) -> None:
+    written = "/о%20нас/".encode(charset).decode("latin-1")
+    web = Web({"firma.ru/": moved(written), f"firma.ru{path}": CONTACTS})
+
+    assert emails(web.visit("https://firma.ru/")) == {"info@firma.ru"}
+
+
+def test_a_redirect_may_name_a_host_in_letters() -> None:
+    written = "https://фирма.рф/".encode().decode("latin-1")
+    web = Web({"firma.ru/": moved(written), "xn--80apmps.xn--p1ai/": CONTACTS})
+
+    assert web.visit("https://firma.ru/").home == "https://xn--80apmps.xn--p1ai/"
+
+
 def test_a_sitemap_helps_where_links_do_not() -> None:
     sitemap = "<urlset><url><loc>https://firma.ru/info/contacts-7.html</loc></url></urlset>"
     web = Web(

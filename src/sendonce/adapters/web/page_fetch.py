@@ -8,6 +8,7 @@ import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from urllib.parse import quote
 
 import httpcore
 
@@ -15,6 +16,7 @@ from sendonce.adapters.web.guarded_network import AddressRefused, GuardedNetwork
 from sendonce.adapters.web.urls import Place
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_LONGEST_LOCATION = 8192
 
 
 class PageRefused(Exception):
@@ -38,7 +40,9 @@ class FetchLimits:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``redirect`` is where to go instead, as it was written."""
+    """``redirect`` is where to go instead, as it was written but for letters outside ASCII: these are
+    percent-encoded byte by byte, as a browser does, whichever charset the site meant.
+    """
 
     status: int
     content_type: str
@@ -107,9 +111,11 @@ class PageFetcher:
 
     async def _read(self, response: httpcore.Response, most: int) -> Answer:
         headers = {name.lower(): value.decode("latin-1") for name, value in response.headers}
+        location = headers.get(b"location")
         kind = headers.get(b"content-type", "")
-        if response.status in _REDIRECTS and b"location" in headers:
-            return Answer(response.status, kind, redirect=headers[b"location"][:8192])
+        if response.status in _REDIRECTS and location is not None:
+            redirect = quote(location[:_LONGEST_LOCATION].encode("latin-1"), safe=range(128))
+            return Answer(response.status, kind, redirect=redirect)
         if response.status != 200:
             return Answer(response.status, kind, retry_after=headers.get(b"retry-after", "")[:40])
         unpack = _unpacker(headers.get(b"content-encoding", ""))
