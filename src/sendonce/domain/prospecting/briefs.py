@@ -12,16 +12,24 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from sendonce.domain.prospecting.letter_words import stem, words
 
 _PLAIN_PHRASE = re.compile(r"[\w ,.()«»\"'’&+/№–—-]+")
-_SENTENCE_BREAK = re.compile(r"[^\W\d_]{4,}\.\s|[!?;:…\n]")
-_ADDRESS_OR_LINK = re.compile(
-    r"@|://|www\.|\b[\w-]+\.(?:com|net|org|ru|io|рф|su|info|biz|xyz|top|me|cc)\b", re.I
+# A full stop with a word after it ends a sentence or makes a host name. It may follow an abbreviation, an
+# initial ("А.В. Петров") or stand in a number.
+_SENTENCE_BREAK = re.compile(
+    r"[!?;:…\n]|(?!(?:им|ул|обл|респ|пос|пгт|st|co|inc|corp|dr|mr|mrs|ms)\.\s)\b[^\W\d_]{2,}\.\s*\w"
+    r"|\w[\d_-]\.\s*[^\W\d]|\b(?!г\.\s)(?-i:[a-zа-яё])\.\s*\w",
+    re.I,
 )
+_ADDRESS_OR_LINK = re.compile(r"@|//|www\.|\b(?:собака|dot)\b|\bточка\s+(?:[a-z]{2,}|ру|ком|рф)\b", re.I)
+_LONG_NUMBER = re.compile(r"\d(?:[\s().,/–—-]*\d){4}")
+# "Звоните", "обращайтесь": an order to the reader, but for these cases of nouns.
+_IMPERATIVE = re.compile(r"\w{2,}(?:[ий]те|[ий]тесь)")
+_NO_IMPERATIVES = frozenset(["сайте", "защите", "кредите", "граните", "элите", "бисквите"])
 
 # What a company says of itself has none of these; an instruction to a model or to the reader has.
 _INSTRUCTING_WORDS = """
@@ -31,6 +39,8 @@ _INSTRUCTING_WORDS = """
     ассистент предыдущие напиши напишите скажи скажите сообщи сообщите ответь ответьте добавь добавьте
     вставь вставьте укажи укажите выведи упомяни упомяните перейди перейдите переведи переведите оплати
     оплатите пароль секрет вы ваш тебе вам вас банкрот обанкротилась банкротство мошенники мошенничество
+    visit pay send buy call hacked money usd eur звони плати пиши купи купить заплати рубль рублей деньги
+    ты тебя твой дешевле лучше хуже вор воры лжец лжецы дурак дураки пирамида hacker thief thieves liar
 """
 _INSTRUCTING = frozenset(map(stem, _INSTRUCTING_WORDS.split()))
 
@@ -46,6 +56,11 @@ class CompanyBrief:
     facts: tuple[str, ...] = ()
     found_by: str = ""
     dropped: tuple[str, ...] = ()
+
+    def without(self, *names: str) -> CompanyBrief:
+        """The same company with nothing said in these fields."""
+        empty: dict[str, Any] = {name: () if name == "facts" else "" for name in names}
+        return replace(self, **empty, dropped=tuple(dict.fromkeys((*self.dropped, *names))))
 
     def texts(self) -> tuple[str, ...]:
         return (self.name, self.domain, self.city, self.activity, self.found_by, *self.facts)
@@ -136,5 +151,11 @@ def is_plain_phrase(text: str, *, most_words: int) -> bool:
         and bool(_PLAIN_PHRASE.fullmatch(text))
         and not _SENTENCE_BREAK.search(text)
         and not _ADDRESS_OR_LINK.search(text)
+        and not _LONG_NUMBER.search(text)
+        and not any(map(_is_imperative, found))
         and _INSTRUCTING.isdisjoint(map(stem, found))
     )
+
+
+def _is_imperative(word: str) -> bool:
+    return bool(_IMPERATIVE.fullmatch(word)) and word not in _NO_IMPERATIVES

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from sendonce.domain.prospecting.briefs import Brief
 from sendonce.domain.prospecting.letter_checks import Draft, LetterCheck, check_draft, passes
@@ -15,6 +16,7 @@ from sendonce.ports.prospecting import LetterModel
 log = logging.getLogger(__name__)
 
 _TRIES = 2
+_FIELDS_OF_THE_COMPANY = ("activity", "found_by", "city", "name", "domain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class _Tried:
 def write_letter(brief: Brief, model: LetterModel | None, budget: float = float("inf")) -> LetterWritten:
     """``budget`` is what may still be spent on the model tonight."""
     tried = _ask(brief, model, budget)
-    draft = tried.draft or template_draft(brief)
+    draft, checks = (tried.draft, tried.checks) if tried.draft else _from_template(brief)
     if tried.refused:
         log.info("a letter comes from the template", extra={"fields": {"reason": tried.refused}})
     return LetterWritten(
@@ -55,11 +57,38 @@ def write_letter(brief: Brief, model: LetterModel | None, budget: float = float(
         text=letter_text(draft, brief),
         language=brief.language,
         by="llm" if tried.draft else "template",
-        checks=tried.checks or check_draft(draft, brief),
+        checks=checks,
         model=model.name if model else None,
         price=tried.price,
         refused=tried.refused,
     )
+
+
+def _from_template(brief: Brief) -> tuple[Draft, list[LetterCheck]]:
+    """With all that is said of the company, but for the fields for which the letter fails a check.
+
+    What still fails when nothing is said of the company is the offer's own: its owner said it.
+    """
+    said = [name for name in _FIELDS_OF_THE_COMPANY if getattr(brief.company, name)]
+    *fuller, barest = [_template_without(brief, names) for names in (*_each_alone_then_more(said), said)]
+    faults = _failed(barest[1])
+    return next((made for made in fuller if _failed(made[1]) <= faults), barest)
+
+
+def _each_alone_then_more(names: list[str]) -> Iterator[list[str]]:
+    yield []
+    yield from ([name] for name in names)
+    yield from (names[:count] for count in range(2, len(names)))
+
+
+def _template_without(brief: Brief, names: list[str]) -> tuple[Draft, list[LetterCheck]]:
+    less = replace(brief, company=brief.company.without(*names))
+    draft = template_draft(less)
+    return draft, check_draft(draft, less)
+
+
+def _failed(checks: list[LetterCheck]) -> set[str]:
+    return {check.name for check in checks if not check.ok}
 
 
 def _ask(brief: Brief, model: LetterModel | None, budget: float) -> _Tried:
