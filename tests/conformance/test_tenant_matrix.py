@@ -63,6 +63,7 @@ PORTS = {
     "written_letters": prospecting.WrittenLetters,
     "campaigns": campaigns.Campaigns,
     "leads": campaigns.Leads,
+    "found_contacts": campaigns.FoundContacts,
     "pools": campaigns.Pools,
 }
 
@@ -222,6 +223,7 @@ MATRIX: dict[str, Ask] = {
     "leads.all": lambda s, v: s.leads.all(EVE),
     "leads.find": lambda s, v: s.leads.find(EVE, "default", JANE),
     "leads.count": lambda s, v: s.leads.count(EVE, "default"),
+    "found_contacts.of_direction": lambda s, v: s.found_contacts.of_direction(EVE, "default"),
     "pools.put": lambda s, v: s.pools.put(EVE, SenderLimits(v.sender, EVE, "default", 9999)),
     "pools.of_direction": lambda s, v: s.pools.of_direction(EVE, "default"),
     "pools.get": lambda s, v: s.pools.get(EVE, v.sender),

@@ -10,7 +10,7 @@ import pytest
 from sendonce.domain.campaigns.campaigns import CampaignId
 from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.domain.mailouts.mailouts import MailoutId
-from sendonce.ports.campaigns import Campaigns, Leads, Pools
+from sendonce.ports.campaigns import Campaigns, FoundContacts, Leads, Pools
 from sendonce.ports.engine import Dispatches, Jobs
 from sendonce.ports.mailouts import Mailouts
 from sendonce.ports.people import Directions, SignUps, Subscribers, Suppressions
@@ -61,7 +61,7 @@ def verbs(port: type) -> list[str]:
     [
         *(Jobs, Dispatches, Subscribers, Suppressions, Mailouts),
         *(Companies, CompanyContacts, Duplicates, Funnels, Searches, WrittenLetters),
-        *(Campaigns, Leads, Pools, Directions, SignUps),
+        *(Campaigns, FoundContacts, Leads, Pools, Directions, SignUps),
     ],
 )
 def test_every_verb_asks_whose_rows_they_are(port: type) -> None:

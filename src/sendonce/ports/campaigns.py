@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -17,8 +17,9 @@ from sendonce.domain.campaigns.campaigns import (
     NewCampaign,
     Stop,
 )
-from sendonce.domain.campaigns.leads import Lead, LeadCounts, NewLead
+from sendonce.domain.campaigns.leads import FoundContact, Lead, LeadCounts, NewLead
 from sendonce.domain.campaigns.pools import SenderLimits
+from sendonce.domain.campaigns.receivers import Receiver
 from sendonce.domain.campaigns.rotation import Record
 from sendonce.domain.engine.addresses import Address
 from sendonce.domain.engine.tenants import DispatchId, TenantId
@@ -143,6 +144,23 @@ class Leads(Protocol):
     def count(self, tenant_id: TenantId, direction_id: str) -> int: ...
 
 
+class FoundContacts(Protocol):
+    """What prospecting found: the rows of another room, asked for through here."""
+
+    def of_direction(
+        self, tenant_id: TenantId, direction_id: str, *, after: str = "", limit: int = 1000
+    ) -> Sequence[FoundContact]:
+        """In the order of their ids: the first address of each company that may be written to. Its searches
+        found the company, or searches without a direction; no letter of prospecting is on its way there."""
+
+
+class Receivers(Protocol):
+    """Who receives the mail of domains."""
+
+    def look_up(self, domains: Iterable[str]) -> Mapping[str, Receiver]:
+        """In bounded time. What could not be found out is left out."""
+
+
 class Pools(Protocol):
     """The senders of directions, and what each may do."""
 
@@ -161,5 +179,6 @@ class CampaignStore(TenantStore, Protocol):
 
     campaigns: Campaigns
     leads: Leads
+    found_contacts: FoundContacts
     pools: Pools
     leases: Leases

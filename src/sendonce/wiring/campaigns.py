@@ -31,7 +31,7 @@ from sendonce.wiring.senders import key_of
 
 if TYPE_CHECKING:
     from sendonce.flows.engine.duties import Chore
-    from sendonce.ports.campaigns import CampaignStore
+    from sendonce.ports.campaigns import CampaignStore, Receivers
 
 _USUAL_ROUND, _FAST_ROUND = timedelta(seconds=2), timedelta(seconds=0.5)
 
@@ -165,6 +165,16 @@ def leads_in(file: Path, columns: Mapping[str, str], encoding: str) -> Iterator[
     from sendonce.adapters.sources.leads_csv import read_leads
 
     return read_leads(file, columns, encoding or None)
+
+
+def receivers(settings: Settings) -> Receivers | None:
+    """None in a rehearsal: its domains are made up, and no name server outside knows them."""
+    if settings.clock_speed != 1 and not settings.dns_server:
+        return None
+    from sendonce.adapters.web.dns_records import Records
+    from sendonce.adapters.web.receivers import MxReceivers
+
+    return MxReceivers(Records(settings.dns_server or None))
 
 
 def _message_id(identity: SenderIdentity, job_id: str, told: str | None) -> str:

@@ -25,12 +25,29 @@ class NewLead:
     fields: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def domain(self) -> str:
+        return self.address.key.rpartition("@")[2]
+
+    @property
     def company_key(self) -> str:
         """The company's name, else the domain; a mailbox at a free provider is a company of its own."""
         if self.company:
             return " ".join(self.company.casefold().split())
-        domain = self.address.key.rpartition("@")[2]
-        return self.address.key if is_free_mail(domain) else domain
+        return self.address.key if is_free_mail(self.domain) else self.domain
+
+
+@dataclass(frozen=True, slots=True)
+class FoundContact:
+    """The first address of a company that prospecting found; ``site`` is the company's domain."""
+
+    id: str
+    email: str
+    role: str | None
+    freemail: bool
+    company: str
+    city: str | None
+    site: str
+    source_url: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from itertools import islice
 
 from sendonce.domain.campaigns.leads import LeadCounts, NewLead
 from sendonce.domain.people.subscribers import BadRow
+from sendonce.flows.campaigns.tell_receivers import tell_receivers
 from sendonce.flows.people.add_client import require_direction, require_tenant
-from sendonce.ports.campaigns import CampaignStore
+from sendonce.ports.campaigns import CampaignStore, Receivers
 
 _CHUNK = 1000
 
@@ -21,7 +22,12 @@ class ImportedLeads:
 
 
 def import_leads(
-    store: CampaignStore, tenant: str, direction: str, rows: Iterable[NewLead | BadRow], source: str
+    store: CampaignStore,
+    tenant: str,
+    direction: str,
+    rows: Iterable[NewLead | BadRow],
+    source: str,
+    receivers: Receivers | None = None,
 ) -> ImportedLeads:
     tenant_id = require_tenant(store, tenant)
     require_direction(store, tenant_id, direction)
@@ -30,7 +36,8 @@ def import_leads(
     leads = _good(rows, bad)
     while chunk := list(islice(leads, _CHUNK)):
         once = {lead.address.key: lead for lead in chunk}
-        counts = store.leads.put(tenant_id, direction, list(once.values()), source)
+        told = tell_receivers([*once.values()], receivers)
+        counts = store.leads.put(tenant_id, direction, told, source)
         added += counts.added
         updated += counts.updated
         unchanged += counts.unchanged

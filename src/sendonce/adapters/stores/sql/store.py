@@ -13,6 +13,7 @@ from sendonce.adapters.stores.schema import HEAD, ledger, tenants
 from sendonce.adapters.stores.sql.assets import SqlAssets
 from sendonce.adapters.stores.sql.audit import SqlAuditLog
 from sendonce.adapters.stores.sql.campaigns.campaigns import SqlCampaigns
+from sendonce.adapters.stores.sql.campaigns.found_contacts import SqlFoundContacts
 from sendonce.adapters.stores.sql.campaigns.pools import SqlLeads, SqlLeases, SqlPools
 from sendonce.adapters.stores.sql.clients import SqlDirections, SqlTenants
 from sendonce.adapters.stores.sql.database import Database
@@ -49,7 +50,7 @@ from sendonce.domain.people.peppers import LINK_LENGTH
 from sendonce.domain.people.soft_bounces import SOFT_BOUNCE_LIMIT
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import RefusedByRule, SchemaMismatch, Unavailable
-from sendonce.ports.campaigns import Campaigns, Leads, Pools
+from sendonce.ports.campaigns import Campaigns, FoundContacts, Leads, Pools
 from sendonce.ports.engine import (
     Canaries,
     Dispatches,
@@ -117,6 +118,7 @@ class SqlStore:
     directions: Directions
     campaigns: Campaigns
     leads: Leads
+    found_contacts: FoundContacts
     pools: Pools
     leases: Leases
     events: Events
@@ -157,6 +159,7 @@ class SqlStore:
         self.directions = SqlDirections(database)
         self.campaigns = SqlCampaigns(database)
         self.leads = SqlLeads(database)
+        self.found_contacts = SqlFoundContacts(database)
         self.pools = SqlPools(database)
         self.leases = SqlLeases(database)
         self.events = SqlEvents(database, soft_bounce_limit)

@@ -29,12 +29,12 @@ def import_(
 ) -> None:
     """Add leads to a direction. Who is known is refreshed, who was stopped stays so."""
     from sendonce.flows.campaigns.import_leads import import_leads
-    from sendonce.wiring.campaigns import leads_in
+    from sendonce.wiring.campaigns import leads_in, receivers
 
     settings = ready_settings()
     with opened_campaigns(settings, make=True) as store:
         rows = leads_in(file, column_mapping(map_ or []), encoding)
-        done = import_leads(store, tenant, direction, rows, file.name)
+        done = import_leads(store, tenant, direction, rows, file.name, receivers(settings))
     if json:
         bad = [{"line": row.line, "raw": row.raw, "reason": row.reason} for row in done.bad]
         print_json({**as_dict(done.counts), "rejected": len(bad), "errors": bad})
@@ -45,6 +45,28 @@ def import_(
         say_error(f"Line {row.line}: {row.reason}")
     if len(done.bad) > _SHOWN:
         say_error(f"… and {len(done.bad) - _SHOWN} more lines. All of them: --json")
+
+
+@group.command("from-contacts")
+def from_contacts(
+    tenant: Tenant,
+    direction: Annotated[str, typer.Option(help="Whose searches found them.")],
+    json: JsonFlag = False,
+) -> None:
+    """Make leads of the companies that searches of a direction found, one address of each."""
+    from sendonce.flows.campaigns.leads_from_contacts import leads_from_contacts
+    from sendonce.wiring.campaigns import receivers
+
+    settings = ready_settings()
+    with opened_campaigns(settings) as store:
+        done = leads_from_contacts(store, tenant, direction, receivers(settings))
+    if json:
+        print_json({**as_dict(done.counts), "left_out": done.left_out})
+        return
+    counts = done.counts
+    say(f"Added {counts.added}, updated {counts.updated}, unchanged {counts.unchanged}.")
+    for reason, count in sorted(done.left_out.items()):
+        say(f"Left out {count}: {reason}.")
 
 
 @group.command("list")

@@ -15,6 +15,7 @@ from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import insert_for, new_id
 from sendonce.domain.campaigns.leads import Lead, LeadCounts, NewLead
 from sendonce.domain.campaigns.pools import SenderLimits
+from sendonce.domain.campaigns.receivers import Receiver
 from sendonce.domain.engine.addresses import Address
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.errors import NotFound
@@ -53,6 +54,8 @@ class SqlLeads:
                     continue
                 here = sa.and_(*(leads.c[name] == value for name, value in key.items()))
                 known = tx.execute(sa.select(*(leads.c[name] for name in _REFRESHED)).where(here)).one()
+                if lead.receiver == Receiver.OTHER:
+                    told["receiver"] = known.receiver  # silence of the DNS takes nothing back
                 if known._asdict() != told:
                     tx.execute(leads.update().where(here).values(**told, updated_at=now))
                     updated += 1
