@@ -55,19 +55,43 @@ _BLOCKS = (
 # A link with a part of an address in it is no block: <a>info</a>@firma.ru
 _BLOCK = re.compile(rf"<(?=/?(?:{_BLOCKS}|{_BLOCKS.upper()})[\s>/])(?!/a>@)")
 
-_HIDDEN_NODES = '[style*="display"],[style*="visibility"],[style*="font-size"],[hidden]'
-_HIDES = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])", re.IGNORECASE)
-_REVERSES = re.compile(r"bidi-override", re.IGNORECASE)
+_HIDDEN_NODES = '[style*="display" i],[style*="visibility" i],[style*="font-size" i],[hidden]'
+HIDES = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])", re.IGNORECASE)
+# Blocks are shown like this until a script moves them in; a piece of a word is a decoy.
+_VEILED_NODES = (
+    '[style*="opacity" i],[style*="left" i],[style*="top" i],[style*="indent" i],'
+    ".visually-hidden,.visuallyhidden,.sr-only,.screen-reader-text"
+)
+_VEILS = re.compile(
+    r"opacity\s*:\s*0(?![.\d])|(?:left|top|text-indent)\s*:\s*-\d{3}|visually-?hidden|sr-only|screen-reader-text",
+    re.IGNORECASE,
+)
+_REVERSES = re.compile(r"bidi-override|isolate-override", re.IGNORECASE)
+_COMMENT = re.compile(r"/\*(?:.*?\*/|.*)", re.DOTALL)
 _SIMPLE = re.compile(r"\s*((?:[a-z0-9]+)?[.#][\w-]+)\s*\Z", re.IGNORECASE)
+_COMPOUND = r"(?:[a-z][a-z0-9]*(?:[.#][\w-]+)?|[.#][\w-]+)"
+_NESTED = re.compile(rf"\s*({_COMPOUND}(?:\s*>\s*{_COMPOUND}|\s+{_COMPOUND}){{1,3}})\s*\Z", re.IGNORECASE)
 _GENERATED = re.compile(r"\s*((?:[a-z0-9]+)?[.#][\w-]+)::?(before|after)\s*\Z", re.IGNORECASE)
 _CONTENT = re.compile(r"""content\s*:\s*(?:"([^"]{1,80})"|'([^']{1,80})')""", re.IGNORECASE)
 _DRAWN_AT = re.compile(r"""content\s*:\s*["'][^"'{}]{0,60}(?:@|\\0*40)""", re.IGNORECASE)
 _PART_OF_ADDRESS = re.compile(r"[A-Za-z0-9@._-]+")
 _CSS_ESCAPE = re.compile(r"\\0*([0-9a-fA-F]{2,4})\s?")
-_TELLING_STYLES = ("display", "visibility", "bidi-override", "content")
+_TELLING_STYLES = ("display", "visibility", "-override", "content")
 _DRAWN_SIGNS = (
-    'img[alt="@"],img[alt="at" i],img[alt="(at)" i],'
+    'img[alt="@"],img[alt="at" i],img[alt="(at)" i],img[alt="[at]" i],img[alt="собака" i],'
     'i[class*="fa-at"],i[class*="icon-at"],span[class*="icon-at"]'
+)
+_DRAWN_MARKS = (
+    b'="@"',
+    b"='@'",
+    b"alt=@",
+    b'="at"',
+    b"='at'",
+    b"lt=at",
+    b"(at)",
+    b"[at]",
+    b"fa-at",
+    b"on-at",
 )
 _INLINE_TAGS = "b bdo big code del em font i ins label mark nobr s small span strike strong sub sup u"
 _INLINE = frozenset(_INLINE_TAGS.split())
@@ -116,7 +140,7 @@ class Page:
             return Seen(text, words)
         # Tags stand inside of what may be an address: which of them part words matters. This is rare.
         tree = _parsed(_BLOCK.sub("\n<", self.html))
-        _show_as_seen(Page(tree, self.html, [], self.styles, self.markup))
+        _show_as_seen(Page(tree, self.html, [], self.styles, self.markup), closely=True)
         text = _text_of(tree, "")
         return Seen(text, words_for_signs(text))
 
@@ -222,17 +246,24 @@ def _deepest(tags: re.Pattern[bytes], markup: bytes) -> int:
     return max(accumulate(map(_STEP.__getitem__, tags.findall(markup))), default=0)
 
 
-def _show_as_seen(page: Page) -> None:
-    """Take out what no reader sees, turn what is written backwards, put in what styles and icons write."""
+def _show_as_seen(page: Page, *, closely: bool = False) -> None:
+    """Take out what no reader sees, turn what is written backwards, put in what styles and icons write.
+
+    ``closely``: tags stand inside of words, and any of them may hold a decoy.
+    """
     for node in page.select(_HIDDEN_NODES, b"none", b"idden", b"ize:0", b"ze: 0"):
-        if "hidden" in node.attributes or _HIDES.search(node.attributes.get("style") or ""):
+        if "hidden" in node.attributes or HIDES.search(node.attributes.get("style") or ""):
             _remove_hidden(node)
-    for node in page.select('[style*="bidi-override"],bdo[dir="rtl" i]', b"idi-o", b"<bdo"):
-        _turn(node)
-    for node in page.select(_DRAWN_SIGNS, b'="@"', b'="at"', b'(at)"', b"fa-at", b"on-at"):
-        node.replace_with("@")
+    if closely:
+        _remove_veiled(page.tree)
+    for node in page.select('[style*="-override" i],bdo[dir="rtl" i]', b"-over", b"<bdo"):
+        if node.tag == "bdo" or _REVERSES.search(node.attributes.get("style") or ""):
+            _turn(node)
+    if any(mark in page.markup for mark in _DRAWN_MARKS) or '="соба' in page.html or "='соба" in page.html:
+        for node in page.tree.css(_DRAWN_SIGNS)[:_MAX_NODES]:
+            node.replace_with("@")
     if page.tree.body is not None and any(word in page.styles for word in _TELLING_STYLES):
-        _apply_styles(page.tree.body, page.styles)
+        _apply_styles(page.tree.body, page.styles, closely=closely)
 
 
 def _remove_hidden(node: LexborNode) -> None:
@@ -245,16 +276,23 @@ def _remove_hidden(node: LexborNode) -> None:
             child.decompose(recursive=True)
 
 
+def _remove_veiled(tree: LexborHTMLParser) -> None:
+    for node in tree.css(_VEILED_NODES)[:_MAX_NODES]:
+        how = f"{node.attributes.get('style')} {node.attributes.get('class')}"
+        if node.tag in _INLINE and _VEILS.search(how) and "@" not in node.text(separator=""):
+            node.decompose()
+
+
 def _turn(node: LexborNode) -> None:
     node.replace_with(node.text(separator="")[::-1])
 
 
-def _apply_styles(body: LexborNode, styles: str) -> None:
+def _apply_styles(body: LexborNode, styles: str, *, closely: bool) -> None:
     # Icons and dashes are drawn on every page, an @ on few.
     draws_signs = _DRAWN_AT.search(styles) is not None
-    for rule in styles[:_MAX_STYLES].split("}"):
+    for rule in _COMMENT.sub("", styles[:_MAX_STYLES]).split("}"):
         selectors, _, rules = rule.rpartition("{")
-        hides, reverses = _HIDES.search(rules), _REVERSES.search(rules)
+        hides, reverses = HIDES.search(rules), _REVERSES.search(rules)
         content = _CONTENT.search(rules)
         if not (hides or reverses or content):
             continue
@@ -263,6 +301,8 @@ def _apply_styles(body: LexborNode, styles: str) -> None:
                 _generate(body, made[1], made[2].lower(), content[1] or content[2])
             elif (hides or reverses) and (simple := _SIMPLE.match(selector)):
                 _restyle(body, simple[1], hidden=bool(hides))
+            elif (closely or reverses) and (nested := _NESTED.match(selector)):
+                _restyle(body, nested[1], hidden=bool(hides))
 
 
 def _generate(body: LexborNode, selector: str, place: str, content: str) -> None:

@@ -11,7 +11,7 @@ from selectolax.lexbor import LexborNode
 
 from sendonce.adapters.contacts.attributes import What, attributes_of, readings_of
 from sendonce.adapters.contacts.charset import decode_page
-from sendonce.adapters.contacts.markup import MAX_PAGE, Page, read_page
+from sendonce.adapters.contacts.markup import HIDES, MAX_PAGE, Page, read_page
 from sendonce.adapters.contacts.phones import (
     Number,
     country_of,
@@ -25,6 +25,7 @@ from sendonce.adapters.contacts.structured import json_ld, microdata
 from sendonce.adapters.web.public_suffixes import PublicSuffixes
 from sendonce.adapters.web.site_reader import SiteReader
 from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.people.mailboxes import is_free_mail
 from sendonce.domain.prospecting.contacts import (
     Contacts,
     Email,
@@ -43,6 +44,7 @@ from sendonce.errors import BadInput
 _LINKS = '[href*=":"],form[action*=":"]'
 _CLOUDFLARE = '[data-cfemail],[href*="/cdn-cgi/l/email-protection#"]'
 _MAX_LINKS = 5000
+_MAX_HIDING = 4
 
 
 class ContactReader:
@@ -116,7 +118,7 @@ class _Reading:
 
     def _find_in_link(self, text: str, node: LexborNode) -> None:
         for found in find_addresses(text, self._is_domain):
-            if not self._is_makers(found.address, node):
+            if not self._is_makers(found.address, node) and not self._is_bait(found.address, node):
                 self._take_address(found.address, Source.MAILTO)
 
     def _read_text(self) -> None:
@@ -222,6 +224,20 @@ class _Reading:
     def _is_makers(self, address: str, node: LexborNode) -> bool:
         """Whether it is the web studio's that made the site."""
         return self._is_foreign(address) and names_makers_of_the_site(_text_around(node))
+
+    def _is_bait(self, address: str, node: LexborNode) -> bool:
+        """Whether it is a trap for harvesters: in a hidden block, at a domain that is neither the company's
+        nor free mail. The company's own may be in a pop-up that is closed."""
+        if not self._is_foreign(address) or is_free_mail(address.rpartition("@")[2].lower()):
+            return False
+        around = node.parent
+        for _ in range(_MAX_HIDING):
+            if around is None:
+                return False
+            if "hidden" in around.attributes or HIDES.search(around.attributes.get("style") or ""):
+                return True
+            around = around.parent
+        return False
 
 
 def _nearest(before: str, after: str) -> str:

@@ -37,6 +37,10 @@ _HINTS = (
     *("@", "%40", "x40", "u0040", "&#64", "&#x40", "fromCharCode", "atob", "mailto", "Mailto", "unescape"),
     *("reverse", "[at]", "(at)", "rot13", "join(", "ail"),
 )
+# Objects with the visitor's data, or with what a field shows before it is filled in.
+_OF_OTHERS = re.compile(
+    r"setContactInfo|default|placeholder|example|sample|demo|visitor|customer", re.IGNORECASE
+)
 _UNKNOWN = "\x00"
 
 Value = str | list[str]
@@ -72,6 +76,7 @@ class _Reader:
         self._at = 0
         self._known: dict[str, Value] = {}
         self._made = False
+        self._of_others = False
         self._rot13 = rot13_is_used(script)
 
     def texts(self) -> Iterator[Text]:
@@ -100,8 +105,10 @@ class _Reader:
         elif kind in ("string", "name") or word == "[":
             value = self._evaluate()
         else:
+            if word == "{":
+                self._of_others = _OF_OTHERS.search(self._token(-2)[1]) is not None
             return
-        yield from self._told(value, name)
+        yield from self._told(value, "" if self._of_others else name)
 
     def _is_quoted_key(self, kind: str) -> bool:
         """``{"email": "info@firma.ru"}``"""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from sendonce.domain.people.mailboxes import ROLES
+
 _EXAMPLES = """
 acme.com address.com bar.com company.com companyname.com demo.com domain.com domain.net domain.org domain.ru
 domain.tld domen.ru email.com email.ru email.tld emaildomain.com example.biz example.com example.info
@@ -21,6 +23,8 @@ loggly.com mixpanel.com raygun.io roistat.com rollbar.com sentry-cdn.com sentry.
 shopify.com squarespace.com templatemonster.com themeforest.net tilda.cc tilda.ws w3.org wix.com
 wixpress.com wordpress.com wordpress.org
 """
+# Named on pages about personal data, as the place for complaints.
+_AUTHORITIES = re.compile(r"(?:^|\.)(?:rkn|rsoc|rospotrebnadzor|fas|nalog)\.(?:gov\.)?ru\Z")
 _NOBODY = """
 bounce bounces do-not-reply do_not_reply donotreply dontreply git hg mailer-daemon no-reply no.reply
 no_reply nobody noreply noreplay not-reply root svn www-data
@@ -37,6 +41,8 @@ PLACEHOLDERS = frozenset(_PLACEHOLDERS.split())
 
 _KEY = re.compile(r"[0-9a-f]{16,}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{10,}")
 _PIXELS_OR_VERSION = re.compile(r"\d(?:\.\d)?x\.|v?\d+\.\d+|v\d{1,2}\.[a-z]+\Z")
+# react@18.me; but 1c@24.ru is one.
+_PACKAGE = re.compile(r"\d{1,2}\.(?!(?:ru|su|by|kz|ua|com|net|org)\Z)[a-z]+\Z")
 _EXAMPLE_LABEL = re.compile(r"(?:^|\.)(?:example|primer|yourdomain|your-domain)\.")
 
 
@@ -50,6 +56,8 @@ def is_nobodys(address: str, registrable: str) -> bool:
         or registrable in VENDORS
         or _KEY.fullmatch(local) is not None
         or _PIXELS_OR_VERSION.match(domain) is not None
+        or (local not in ROLES and _PACKAGE.match(domain) is not None)
+        or (registrable != "" and _AUTHORITIES.search(domain) is not None)
         or _EXAMPLE_LABEL.search(domain) is not None
         or "sentry" in domain
     )
@@ -61,7 +69,8 @@ _MAKERS_WORDS = re.compile(
     r"|(?:сайт|лендинг|магазин)\w*\s+(?:разработ|созда|сделан|изготов|работает на)"
     r"|веб-?студи|web-?студи|web[ -]?studio|digital[ -]agency|интернет-агентств|веб-?разработ"
     r"|(?:site|website|web design|web development|design|theme|template|developed|created|made|powered"
-    r"|designed|built|coded|programming)\s*(?:&\s*\w+\s*)?(?:by\b|author|:)"
+    r"|designed|built|coded|programming)\s*(?:&\s*\w+\s*|with\s+\S{1,12}\s+)?(?:by\b|author|:)"
+    r"|(?:дизайн|создание|вёрстка|верстка)\s+и\s+(?:разработка|продвижение|поддержка|вёрстка|верстка)\s*[:—–-]"
     r"|(?:theme|template|plugin)\s+author|автор\s+(?:темы|шаблона|сайта)|шаблон\w*\s+(?:от|для)|вебмастер|webmaster",
     re.IGNORECASE,
 )
@@ -81,6 +90,10 @@ _MAKERS_ROOTS = (
     "theme",
     "template",
     "автор",
+    "дизайн и",
+    "создание и",
+    "верстка и",
+    "вёрстка и",
     "шаблон",
     "digital",
 )
@@ -93,7 +106,8 @@ def names_makers_of_the_site(text: str) -> bool:
 
 
 _SAMPLE = re.compile(
-    r"(?:например|пример|образец|e\.g\.|example|for instance)[\s:,(«—–-]{0,5}\Z", re.IGNORECASE
+    r"(?:например|пример|образец|в формате|формата|вида|e\.g\.|example|for instance)[\s:,(«—–-]{0,5}\Z",
+    re.IGNORECASE,
 )
 
 

@@ -268,7 +268,7 @@ def _without_glue(local: str, before_at: str) -> str:
 def _is_something_else(text: str, first: int, last: int, local: str) -> bool:
     """A part of a URL, a login, a handle."""
     before = text[max(0, first - 100) : first]
-    if before.endswith("@") or _NOT_MAIL.search(before) or _URL_BEFORE.search(before):
+    if before.endswith(("@", "\\")) or _NOT_MAIL.search(before) or _URL_BEFORE.search(before):
         return True
     return local.lower() in ("git", "root", "ubuntu", "user") and _SHELL_AFTER.match(text, last) is not None
 
