@@ -67,6 +67,22 @@ def test_phones_become_e164(html: str) -> None:
     assert (phone.value, phone.extension, phone.source.value, phone.quality) == PHONES[html]
 
 
+@pytest.mark.parametrize(
+    "html",
+    [
+        "Гостиница «Волга», тел. 8 (843) 233-44-55",
+        "Инна, менеджер: +7 (843) 233-44-55",
+        "Казань, ул. Ленина, офис №5, тел. 8 (843) 233-44-55",
+        "ИНН 7707083893 тел. 8 (843) 233-44-55",
+        "<p>ИНН 7707083893</p><p>тел. 8 (843) 233-44-55</p>",
+        "ИНН 7707083893<br>Телефон: +7 (843) 233-44-55",
+        "<table><tr><td>ИНН<td>7707083893<tr><td>Телефон<td>+7 (843) 233-44-55</table>",
+    ],
+)
+def test_a_phone_near_another_number_is_a_phone(html: str) -> None:
+    assert [phone.value for phone in read(f"<body>{html}</body>").phones] == ["+78432334455"]
+
+
 def test_two_phones_in_neighbouring_cells_are_two() -> None:
     found = read("<table><tr><td>8 (843) 233-44-55</td><td>8 (843) 233-44-56</td></tr></table>").phones
     assert [phone.value for phone in found] == ["+78432334455", "+78432334456"]

@@ -24,26 +24,12 @@ _EXTENSION = re.compile(
 )
 _EXTENSION_IN_LINK = re.compile(r"(?:;ext=|[,;pwPW#]+)(\d{1,6})\Z")
 _LABELS = ("тел", "факс", "моб", "phone", "tel", "call", "звон", "whatsapp", "viber", "горячая линия")
-# Numbers of other things: a registry, a bank, a standard, an article.
-_OTHERS = (
-    *(
-        "инн",
-        "кпп",
-        "огрн",
-        "окпо",
-        "оквэд",
-        "октмо",
-        "окато",
-        "бик",
-        "снилс",
-        "р/с",
-        "к/с",
-        "р.с",
-        "сч\u0451т",
-        "счет",
-    ),
-    *("артикул", "арт.", "гост", "№", "лиценз", "inn", "ogrn", "iban", "vat"),
+# Numbers of other things: a registry, a bank, a standard, an article. «Инна» and «Гостиница» are none.
+_OTHERS = re.compile(
+    r"(?<!\w)(?:инн|кпп|огрн(?:ип)?|окпо|оквэд|октмо|окато|бик|снилс|гост|inn|ogrn|iban|vat)(?!\w)"
+    r"|(?<!\w)(?:сч[её]т|артикул|арт\.|лиценз)|[рк][/.]с|№"
 )
+_DIGIT = re.compile(r"\d")
 _REACH = 25
 _MESSENGER = re.compile(
     r"(?:wa\.me/|whatsapp\.com/send/?\?phone=|viber://\w+\?number=)(?:%2B|\+)?(\d{8,15})", re.IGNORECASE
@@ -122,7 +108,8 @@ def _judged(text: str, start: int, written: str, country: str) -> Number | None:
     if not 10 <= digits <= _MOST_DIGITS or _GLUED.match(text[start - 1 : start]):
         return None
     before = text[max(0, start - _REACH) : start].rpartition("\n")[2].lower()
-    if any(word in before for word in _OTHERS):
+    # What stands before another number belongs to that one: «ИНН 7707083893, тел. …».
+    if _OTHERS.search(_DIGIT.split(before)[-1]):
         return None
     end = start + len(written)
     if text[end : end + 1].isalnum() or not _shaped_like_a_phone(written, digits, before):
