@@ -48,7 +48,8 @@ def test_a_client_and_its_direction(sendonce: Run, tmp_path: Path) -> None:
     assert added["offer"] == {"name": "Насосы", "benefits": ["тихие"]}
     sendonce(*add[:-2], "--basis", "legitimate-interest", "--language", "en")
     (now,) = told(sendonce("direction", "list", "--tenant", "acme", "--json"))
-    assert (now["basis"], now["language"], now["note"]) == ("legitimate-interest", "en", None)
+    assert (now["basis"], now["language"]) == ("legitimate-interest", "en")
+    assert (now["note"], now["offer"]["name"]) == ("a form on the site", "Насосы"), "what is not said stays"
     assert "pumps" in sendonce("direction", "list").stdout
 
 

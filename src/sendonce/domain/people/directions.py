@@ -19,6 +19,7 @@ from sendonce.errors import BadInput
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _COUNTRY = re.compile(r"[A-Z]{2}")
 LANGUAGES = ("ru", "en")
+USUAL_LANGUAGE = "ru"
 
 
 class Basis(StrEnum):
@@ -35,13 +36,16 @@ class Tenant:
 
 @dataclass(frozen=True, slots=True)
 class NewDirection:
-    """``note`` says how consent was given, or what the interest is. ``offer`` is what letters are about."""
+    """``note`` says how consent was given, or what the interest is. ``offer`` is what letters are about.
+
+    What is empty is as it was, or as usual for a new direction.
+    """
 
     id: str
     jurisdiction: str
     basis: Basis
     note: str | None = None
-    language: str = "ru"
+    language: str = ""
     name: str = ""
     offer: Mapping[str, Any] | None = None
 
@@ -53,7 +57,7 @@ class NewDirection:
                 f"--jurisdiction: {self.jurisdiction[:20]!r} is no country code. Write two letters, such as "
                 "RU or DE."
             )
-        if self.language not in LANGUAGES:
+        if self.language and self.language not in LANGUAGES:
             raise BadInput(
                 f"--language: {self.language[:20]!r} is not one of {', '.join(LANGUAGES)}, in which letters "
                 "are signed and explained."

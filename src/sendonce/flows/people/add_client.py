@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sendonce.domain.engine.tenants import TenantId
-from sendonce.domain.people.directions import Direction, NewDirection, tenant_named
+from sendonce.domain.people.directions import USUAL_LANGUAGE, Direction, NewDirection, tenant_named
 from sendonce.errors import NotFound
 from sendonce.ports.people import TenantStore
 
@@ -15,9 +17,18 @@ def add_tenant(store: TenantStore, tenant_id: str, name: str, actor: str) -> boo
 
 
 def put_direction(store: TenantStore, tenant_id: TenantId, new: NewDirection, actor: str) -> Direction:
+    """What is not said of a direction that is there stays as it was: its note is a record of consent."""
     new.check()
     require_tenant(store, tenant_id)
-    return store.directions.put(tenant_id, new, actor)
+    known = store.directions.get(tenant_id, new.id)
+    said = replace(
+        new,
+        note=new.note or (known.note if known else None),
+        offer=new.offer or (known.offer if known else None),
+        name=new.name or (known.name if known else ""),
+        language=new.language or (known.language if known else USUAL_LANGUAGE),
+    )
+    return store.directions.put(tenant_id, said, actor)
 
 
 def require_tenant(store: TenantStore, tenant_id: str) -> TenantId:

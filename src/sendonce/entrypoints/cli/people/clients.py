@@ -62,7 +62,7 @@ def add_direction(
     basis: Annotated[Basis, typer.Option(help="By what right they are written to.")],
     tenant: TenantOption = DEFAULT_TENANT,
     note: Annotated[str | None, typer.Option(help="How consent was given, or what the interest is.")] = None,
-    language: Annotated[str, typer.Option(help="Of its letters: ru or en.")] = "ru",
+    language: Annotated[str, typer.Option(help="Of its letters: ru or en.")] = "",
     name: Annotated[str, typer.Option(help="As people call it.")] = "",
     offer: Annotated[Path | None, typer.Option(help="A TOML file: what its letters offer.")] = None,
     json: JsonFlag = False,
@@ -71,7 +71,6 @@ def add_direction(
     from sendonce.flows.people.add_client import put_direction
 
     new = NewDirection(direction, jurisdiction.upper(), basis, note, language, name, _offer(offer))
-    new.check()
     with opened_clients(ready_settings(), make=True) as store:
         put = put_direction(store, tenant_named(tenant), new, getpass.getuser())
     blocked = why_blocked(put)
