@@ -70,7 +70,7 @@ lock: ## write the requirements locks anew from pyproject.toml
 	  for package in *.deb; do dpkg -x $$package . && rm $$package; done && touch .fetched
 
 clean: ## remove the environment and what tests and demos left
-	@rm -rf .venv .venv-newest .stamp .mypy_cache .ruff_cache .hypothesis sendonce-demo sendonce-demo-prospect build dist
+	@rm -rf .venv .venv-newest .stamp .mypy_cache .ruff_cache .hypothesis sendonce-demo sendonce-demo-prospect sendonce-demo-campaign build dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:

@@ -9,13 +9,16 @@ from datetime import time, timedelta
 import pytest
 
 from sendonce.adapters.stores.sql.store import open_store
+from sendonce.domain.campaigns.brakes import Limits
 from sendonce.domain.campaigns.campaigns import CampaignStatus
 from sendonce.domain.engine.events import EventKind
 from sendonce.domain.engine.jobs import ClaimedJob
 from sendonce.domain.engine.outcomes import Accepted, Deferred, Outcome, Refused
+from sendonce.domain.people.directions import Basis, NewDirection, tenant_named
 from sendonce.errors import RefusedByRule
 from sendonce.flows.campaigns.plan_letters import plan_letters
 from sendonce.flows.campaigns.steer_campaign import pause_campaign, resume_campaign, stop_campaign
+from sendonce.flows.people.add_client import put_direction
 from tests.conformance.campaign_stage import MONDAY, OFFICE, CampaignStage, Left
 from tests.conformance.stage import event_of
 
@@ -254,6 +257,31 @@ def test_nothing_starts_without_leads_or_senders(stage: CampaignStage) -> None:
     stage.sender("b@two.example", tenant="other")
     with pytest.raises(RefusedByRule, match="no leads to write to"):
         stage.campaign(tenant="other")
+
+
+def test_a_direction_without_a_basis_sends_nothing(stage: CampaignStage) -> None:
+    """Neither at the start, nor when it loses its basis on the way, with what is planned already."""
+    stage.sender("a@one.example", daily=500)
+    stage.leads(10)
+    campaign = stage.campaign()
+    assert stage.round() > 0
+    lost = NewDirection("pumps", "RU", Basis.LEGITIMATE_INTEREST)
+    put_direction(stage.store, tenant_named("acme"), lost, "test")
+    assert stage.round() == 0
+    assert stage.work() == []
+    paused = stage.get(campaign)
+    assert paused.status == CampaignStatus.PAUSED
+    assert "In RU legitimate interest is no basis" in (paused.reason or "")
+    stop_campaign(stage.desk, paused, None, "somebody")
+    with pytest.raises(RefusedByRule, match="Nothing is sent in the direction pumps"):
+        stage.campaign()
+
+
+def test_a_campaign_brakes_sooner_than_the_house_never_later(stage: CampaignStage) -> None:
+    stage.sender("a@one.example")
+    stage.leads(1)
+    loose = stage.campaign(brakes=Limits(bounce=0.5, complaint=0.0005))
+    assert (loose.brakes.bounce, loose.brakes.complaint) == (0.05, 0.0005)
 
 
 def test_no_person_gets_two_letters_on_a_day(stage: CampaignStage) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from sendonce.domain.campaigns.brakes import Limits
 from sendonce.domain.campaigns.campaigns import Campaign, NewCampaign
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.flows.people.add_client import require_direction
@@ -11,4 +14,5 @@ from sendonce.ports.campaigns import CampaignStore
 def create_campaign(store: CampaignStore, tenant_id: TenantId, new: NewCampaign, actor: str) -> Campaign:
     """It is ready, and waits to be started."""
     require_direction(store, tenant_id, new.direction_id)
-    return store.campaigns.create(tenant_id, new, actor)
+    strict = replace(new, brakes=Limits().tightened(new.brakes))
+    return store.campaigns.create(tenant_id, strict, actor)

@@ -10,14 +10,18 @@ from datetime import timedelta
 
 from sendonce.domain.campaigns.campaigns import KIND, Campaign, CampaignStatus
 from sendonce.domain.engine.dispatches import ended_topic
+from sendonce.domain.people.legal_gate import why_blocked
 from sendonce.flows.campaigns.apply_brakes import apply_brakes
 from sendonce.flows.campaigns.desk import CampaignDesk
 from sendonce.flows.campaigns.plan_letters import hand_over, plan_letters
+from sendonce.flows.campaigns.steer_campaign import pause_campaign
 from sendonce.flows.campaigns.take_stock import take_stock
 
 LEASE = "campaigns"
 _LASTING = timedelta(seconds=30)
 _AT_ONCE = 200
+LAW = "the legal gate"
+"""Who pauses campaigns of a direction that nobody may be written to in."""
 
 
 def run_campaigns(desk: CampaignDesk, holder: str) -> int:
@@ -28,6 +32,12 @@ def run_campaigns(desk: CampaignDesk, holder: str) -> int:
     return sum(_one_round(desk, campaign) for campaign in desk.store.campaigns.open())
 
 
+def _why_blocked(desk: CampaignDesk, campaign: Campaign) -> str | None:
+    """A direction may have lost its basis since the start."""
+    direction = desk.store.directions.get(campaign.tenant_id, campaign.direction_id)
+    return why_blocked(direction) if direction else None
+
+
 def _pass_over_ends(desk: CampaignDesk) -> None:
     """A dispatch of a step ends whenever nothing of it waits, and goes on with its next letter: no news."""
     for entry_id, _ in desk.store.outbox.due(ended_topic(KIND), _AT_ONCE):
@@ -35,6 +45,10 @@ def _pass_over_ends(desk: CampaignDesk) -> None:
 
 
 def _one_round(desk: CampaignDesk, campaign: Campaign) -> int:
+    if blocked := _why_blocked(desk, campaign):
+        if campaign.status == CampaignStatus.RUNNING:
+            pause_campaign(desk, campaign, blocked, LAW)
+        return 0
     hand_over(desk, campaign, desk.store.campaigns.chosen(campaign.id))
     take_stock(desk, campaign)
     if not apply_brakes(desk, campaign) or campaign.status != CampaignStatus.RUNNING:

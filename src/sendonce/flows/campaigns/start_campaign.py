@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from sendonce.domain.campaigns.campaigns import Campaign
 from sendonce.domain.engine.templates import Template
+from sendonce.domain.people.legal_gate import require_footing
 from sendonce.errors import RefusedByRule, Unsendable
 from sendonce.flows.campaigns.desk import CampaignDesk
+from sendonce.flows.people.add_client import require_direction
 
 _NAMED = 3
 
@@ -18,6 +20,7 @@ def start_campaign(desk: CampaignDesk, campaign: Campaign, actor: str) -> int:
             f"The direction {campaign.direction_id} of {campaign.tenant_id} has no sender: add one with "
             f"'sendonce sender add --tenant {campaign.tenant_id} --direction {campaign.direction_id} …'."
         )
+    require_footing(require_direction(store, campaign.tenant_id, campaign.direction_id))
     _refuse_missing_values(desk, campaign)
     return store.campaigns.start(campaign.id, desk.now(), actor)
 

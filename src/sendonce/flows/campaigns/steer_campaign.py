@@ -26,7 +26,8 @@ def stop_campaign(desk: CampaignDesk, campaign: Campaign, reason: str | None, ac
 
 def _move(desk: CampaignDesk, campaign: Campaign, to: CampaignStatus, reason: str | None, actor: str) -> None:
     if not desk.store.campaigns.move(campaign.id, to, reason, actor):
-        raise RefusedByRule(f"The campaign {campaign.name!r} is {campaign.status}: it cannot become {to}.")
+        already = f"is {campaign.status} already" if to == campaign.status else f"is {campaign.status}"
+        raise RefusedByRule(f"The campaign {campaign.name!r} {already}: it cannot become {to}.")
 
 
 def _set_paused(desk: CampaignDesk, campaign: Campaign, *, paused: bool) -> None:
