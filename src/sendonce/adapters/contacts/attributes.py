@@ -25,7 +25,7 @@ _NAME = re.compile(r"\s([a-zA-Z_:][\w:.-]*)\s*=\s*\Z")
 _SCRIPTED = re.compile(r"on[a-z]+\Z", re.IGNORECASE)
 _TELLING = re.compile(r"data-[\w-]+\Z|title\Z|aria-label\Z|alt\Z", re.IGNORECASE)
 _PARTS = re.compile(
-    rb"data-((?:[a-z0-9-]*(?:domain|host|server|site|mail|enc|addr|contact|second|after|part)[a-z0-9-]*|d))\s*="
+    rb"data-((?:[a-z0-9-]*(?:domain|host|server|site|mail|enc|addr|contact|second|after|part)[a-z0-9-]*|d|e))\s*="
 )
 _USER_NAMES = (
     "user",
@@ -46,6 +46,7 @@ _DOMAIN_NAMES = (
     "host",
     "server",
     "site",
+    "website",
     "d",
     "second",
     "after",
@@ -56,15 +57,19 @@ _DOMAIN_NAMES = (
 _TOP_NAMES = ("tld", "zone", "ext", "top", "part3", "t")
 _LONE_ADDRESS = re.compile(r"/?[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{4,250}")
 _EVENTS = ("onclick", "onmouseover", "onmousedown")
-_HANDLERS = ",".join(f'[{name}*="ail"]' for name in _EVENTS)
+_HANDLERS = ",".join(f'[{name}*="ail"],[{name}*="lto:"]' for name in _EVENTS)
 # Looking through the markup first is quicker than to ask the tree for what most pages do not have.
 _META = re.compile(rb"<meta[^<>]{0,500}@")
-_HANDLER = re.compile(rb"on(?:click|mouseover|mousedown)\s*=[^<>]{0,300}?ail")
+_HANDLER = re.compile(rb"on(?:click|mouseover|mousedown)\s*=[^<>]{0,300}?(?:ail|lto:)")
 _MAILTO_IN_BASE64 = re.compile(r"bWFpbHRv[A-Za-z0-9+/]{8,400}={0,2}")
 _HELD_IN_BASE64 = re.compile(r"""data-[\w-]+\s*=\s*["']([A-Za-z0-9+/]{12,400}={0,2})["']""")
 _METAS_OF_MAKERS = re.compile(r"author|creator|generator|developer|designer|twitter|copyright", re.IGNORECASE)
 _SEPARATED = re.compile(
     r"\s*([A-Za-z0-9._-]{1,64})\s*[|#;,:*]{1,2}\s*([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)\s*\Z"
+)
+_OF_MAIL = re.compile(r"e?-?mail-(?=(?:user|name|login|local|host|server|site|domain)\Z)")
+_IN_JSON = re.compile(
+    r"""[\[{](?:"\w{1,12}":)?"([\w.+-]{1,64})",(?:"\w{1,12}":)?"([\w-]+(?:\.[\w-]+)+)"[\]}]"""
 )
 _CODED_KEYS = ("mail", "enc", "addr", "contact", "cf", "protect")
 
@@ -106,7 +111,7 @@ def readings_of(value: str, *, rot13: bool) -> Iterator[str]:
     yield unquote(value)
     yield unquote(decoded_base64(value) or "")
     yield unquote(value[::-1])
-    if pair := _SEPARATED.match(value):
+    if pair := _SEPARATED.match(value) or _IN_JSON.fullmatch(value.replace(" ", "")):
         yield f"{pair[1]}@{pair[2]}"
 
 
@@ -136,6 +141,7 @@ def _pieces(page: Page) -> Iterator[Held]:
         return
     for node in page.tree.css(",".join(f"[data-{name}]" for name in names))[:_MAX_HOLDERS]:
         data = {key[5:].lower(): value or "" for key, value in node.attributes.items() if key[:5] == "data-"}
+        data |= {_OF_MAIL.sub("", key): value for key, value in data.items() if _OF_MAIL.match(key)}
         user, domain, top = (_first(data, names) for names in (_USER_NAMES, _DOMAIN_NAMES, _TOP_NAMES))
         if user and domain and "@" not in user:
             domain = domain.lstrip("@")
@@ -144,7 +150,7 @@ def _pieces(page: Page) -> Iterator[Held]:
         for key, value in data.items():
             if key == "enc-email":  # of a plugin for WordPress
                 yield Held(What.PLAIN, codecs.encode(value, "rot13").replace("[ng]", "@"))
-            elif any(word in key for word in _CODED_KEYS):
+            elif key == "e" or any(word in key for word in _CODED_KEYS):
                 yield Held(What.CODED, value)
 
 

@@ -28,6 +28,8 @@ _LD = re.compile(r"ld\+json", re.IGNORECASE)
 _COMMENTED = re.compile(
     r"^\s*(?:<!--|//\s*<!\[CDATA\[|/\*\s*<!\[CDATA\[\s*\*/|<!\[CDATA\[)|(?:-->|//\s*\]\]>|\]\]>)\s*$"
 )
+# Templates leave one behind the last field.
+_TRAILING_COMMA = re.compile(r",(?=\s{0,100}[}\]])")
 
 
 def json_ld(scripts: list[Script]) -> Iterator[tuple[str, str]]:
@@ -72,8 +74,13 @@ def _string(value: Any) -> str:
 
 
 def _parsed(text: str) -> Any:
+    text = _COMMENTED.sub("", text).strip()
+    return _loaded(text) or _loaded(_TRAILING_COMMA.sub("", text))
+
+
+def _loaded(text: str) -> Any:
     try:
-        return json.loads(_COMMENTED.sub("", text).strip(), strict=False)
+        return json.loads(text, strict=False)
     except (ValueError, RecursionError):
         return None
 

@@ -21,10 +21,13 @@ _MAX_SIGNALS = 1000
 _BEFORE, _AFTER = 110, 270
 _MAX_LOCAL = 64
 
-_INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]+")
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2800\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]+"
+)
 # Shown from right to left, up to the end of the override.
 _OVERRIDDEN = re.compile("\u202e([^\u202c\u202d\n]{5,200})\u202c?")
-_SIGNS = ("@", "＠", "﹫")
+_SIGNS = ("@", "＠", "﹫", "ⓐ")
+_CIRCLED = re.compile(r"\s?ⓐ\s?")
 _CODED_SIGNS = ("&#64;", "&#x40;", "&commat;", "%40")
 _AT_WORDS = (
     r"(?:@|at|a|а|ат|аt|aт|эт|at[ -]sign|et|собака|собачка|собачко|sobaka|sobachka|dog|arroba|знак собаки)"
@@ -32,15 +35,16 @@ _AT_WORDS = (
 _DOT_WORDS = r"(?:\.|dot|d0t|точка|точкa|тчк|tochka|punkt|punto|point)"
 _OPEN, _CLOSE = r"[\[({<«]", r"[\])}>»]"
 _BRACKETED_AT = re.compile(
-    rf"\s*(?:{_OPEN}+\s*{_AT_WORDS}\s*{_CLOSE}+|([*_|~]{{1,2}}|--)(?:at|ат|собака)\1(?=\S+\s*[.\[(]|[\w-]+_dot_)|"
-    rf"\s-{{1,2}}at-{{1,2}}\s)\s*",
+    rf"\s*(?:{_OPEN}+\s*_?{_AT_WORDS}_?\s*{_CLOSE}+|"
+    rf"([*_|~#]{{1,2}}|--)(?:at|ат|собака)\1(?=\S+\s*[.\[(]|[\w-]+[*_|~#]dot[*_|~#])|"
+    rf"\s-{{1,2}}(?:at|@)-{{1,2}}\s|(?<=[a-z0-9])-собака-(?=[a-z0-9])|\"собака\")\s*",
     re.IGNORECASE,
 )
 _BRACKETED_DOT = re.compile(
-    rf"\s*(?:{_OPEN}+\s*{_DOT_WORDS}\s*{_CLOSE}+|([*_|~])(?:dot|точка)\1|\s--?dot--?\s)\s*", re.IGNORECASE
+    rf"\s*(?:{_OPEN}+\s*{_DOT_WORDS}\s*{_CLOSE}+|([*_|~#])(?:dot|точка)\1|\s--?dot--?\s)\s*", re.IGNORECASE
 )
 # What may stand for an @ on a whole page: rough, but quick, for it begins with one of few characters.
-_HINT = re.compile(r"[\[({<«*_|~]\s?[@aAаАэЭсСsSdDзЗeEоО][\w ]{0,12}\s?[\])}>»*_|~]")
+_HINT = re.compile(r"[\[({<«*_|~#]\s?_?[@aAаАэЭсСsSdDзЗeEоО][\w ]{0,12}\s?[\])}>»*_|~#]")
 _SPELLED = ("соба", "Соба", "СОБА", "soba", "-at-", " dot ", "DOT", " точка ")
 _WORDS = (
     "at",
@@ -54,7 +58,7 @@ _WORDS = (
     "[.]",
     "(.)",
     *("(a", "[a", "{a", "(а", "[а", "(э", "(@", "[@", "{@", "<@"),
-    *("( a", "[ a", "( а", "[ а", "( @", "[ @"),
+    *("( a", "[ a", "( а", "[ а", "( @", "[ @", "«@", "-@"),
 )
 _SPELLED_AT = re.compile(r"(?<=[A-Za-z0-9])\s+(?:собака|собачка|sobaka|sobachka|dog)\s+(?=\w)", re.IGNORECASE)
 # " at " counts only where dots are spelled out as well.
@@ -73,8 +77,11 @@ _AT_THEN_SPACE = re.compile(r"(?<=[A-Za-z0-9])@\s{1,4}(?=[\w-]+\s*\.)")
 _LOCAL = re.compile(r"[A-Za-z0-9._%+'&=~-]+\Z")
 _DOMAIN = re.compile(r"[^\W_][\w-]{0,62}(?:\.[^\W_][\w-]{0,62}){1,8}")
 _GLUED_PHONE = re.compile(r"[+\d(][\d\s().+-]{8,}\Z")
+# 200-10-20, or what follows «доб.» and «офис».
+_SHORT_NUMBER = re.compile(r"\d{2,3}-\d\d-\d\d\Z|(?:доб|ext|вн|офис|оф|каб|кв)\.?\s?\d{1,5}\Z", re.IGNORECASE)
 _LEADING_NUMBER = re.compile(r"[+\d-]+(?=[A-Za-z])")
 _GLUED_LABEL = re.compile(r"e-?mail(?=[a-z])", re.IGNORECASE)
+_LABEL_AND_SIGN = re.compile(r"(?:e-?mail|mail|to|address)=(?=\w)", re.IGNORECASE)
 _REMOVE_ME = re.compile(
     r"no-?_?spam|remove-?_?(?:this|me)|delete-?_?(?:this|me)|antispam|убрать|удалить", re.I
 )
@@ -172,7 +179,11 @@ def reveal(text: str) -> str:
     if not text.isascii():
         if "\u202e" in text:
             text = _OVERRIDDEN.sub(lambda run: run[1][::-1], text)
+        if "ⓐ" in text:
+            text = _CIRCLED.sub("@", text)
         text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).replace("。", ".")
+        if "\u2010" in text:  # U+2011 is made this one before
+            text = text.replace("\u2010", "-")
     if "&" in text:
         text = html.unescape(text)
     text = text.replace("%40", "@")
@@ -252,12 +263,14 @@ def _ends(label: str) -> Iterator[str]:
 
 def _without_glue(local: str, before_at: str) -> str:
     """Less a phone number or a label that no space parts from it."""
-    local = local.lstrip(".'&=~%+-")
+    local = _LABEL_AND_SIGN.sub("", local.lstrip(".'&=~%+-"), count=1)
+    if local.startswith("__"):
+        local = local.lstrip("_")
     number = _LEADING_NUMBER.match(local)
     if number:
         front = before_at[: len(before_at) - len(local) + number.end()]
         glued = _GLUED_PHONE.search(front)
-        if glued and sum(map(str.isdigit, glued[0])) >= 10:
+        if (glued and sum(map(str.isdigit, glued[0])) >= 10) or _SHORT_NUMBER.search(front):
             local = local[number.end() :]
     label = _GLUED_LABEL.match(local)
     if label and local[label.end() :].lower() in ROLES:
