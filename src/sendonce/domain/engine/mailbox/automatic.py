@@ -72,12 +72,20 @@ _TEXT = any_of(
 )
 
 
+def says_automatic(mail: Mail) -> bool:
+    """RFC 3834, and what was used before it: a machine wishes for nothing, whatever its subject is."""
+    said = mail.headers.get("auto-submitted").lower()
+    return said.startswith(("auto-replied", "auto-notified")) or any(
+        name in mail.headers for name in _HEADERS
+    )
+
+
 def is_automatic(mail: Mail) -> bool:
-    """RFC 3834, what was used before it, and subjects. A list or a newsletter is no reply to us."""
+    """By its headers, and by subjects. A list or a newsletter is no reply to us."""
+    if says_automatic(mail):
+        return True
     headers = mail.headers
     said = headers.get("auto-submitted").lower()
-    if said.startswith(("auto-replied", "auto-notified")) or any(name in headers for name in _HEADERS):
-        return True
     if is_bulk(mail):
         return False
     precedence = f"{headers.get('precedence')} {headers.get('x-precedence')}".lower().strip()

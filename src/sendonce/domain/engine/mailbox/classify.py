@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sendonce.domain.engine.mailbox.addresses import first_address
-from sendonce.domain.engine.mailbox.automatic import is_automatic
+from sendonce.domain.engine.mailbox.automatic import is_automatic, says_automatic
 from sendonce.domain.engine.mailbox.causes import Bounce, Cause, Diagnosis, readable
 from sendonce.domain.engine.mailbox.mime import Mail
 from sendonce.domain.engine.mailbox.notices import from_daemon, read_notice
@@ -101,7 +101,7 @@ def _letter(mail: Mail) -> Classified:
 
 
 def _kind_of_letter(mail: Mail) -> MailKind:
-    if is_command(mail):
+    if is_command(mail) and not says_automatic(mail):
         return MailKind.OPT_OUT
     if is_automatic(mail):
         return MailKind.AUTO_REPLY
