@@ -30,6 +30,7 @@ class SenderView:
     state: str
     reason: str | None
     sent_24h: int
+    allowed_today: int
     record: Record
     limits: SenderLimits
 
@@ -80,7 +81,11 @@ def _sender(desk: CampaignDesk, limits: SenderLimits) -> SenderView:
     sent = sum(slot <= now for slot in store.campaigns.slots_of_sender(*sender, now - DAY))
     record = store.campaigns.record_of_sender(*sender, _NEWEST)
     address = identity.address if identity else limits.sender_id
-    return SenderView(address, state, hold.reason if hold else None, sent, record, limits)
+    reason = hold.reason if hold else None
+    if identity is None or identity.removed_at is not None:
+        reason = "it was removed; 'sendonce sender add' brings it back, and its letters go on"
+    allowed = limits.allowed_on(now.astimezone(desk.zone).date())
+    return SenderView(address, state, reason, sent, allowed, record, limits)
 
 
 def _sum(books: list[Books] | tuple[Books, ...]) -> Books:

@@ -183,6 +183,7 @@ def _view(view: CampaignView) -> dict[str, Any]:
                 "complaints": each.record.complaints,
                 "deferrals": each.record.deferrals,
                 "daily": each.limits.daily,
+                "allowed_today": each.allowed_today,
                 "pace": each.limits.pace,
             }
             for each in view.senders
@@ -212,13 +213,13 @@ def _print(view: CampaignView) -> None:
     shown = ("planned", "scheduled", "sent", "delivered", "bounced", "complained", "failed", "skipped")
     rows = [[step, *(getattr(books, name) for name in shown)] for step, books in view.steps]
     print_table("Steps", ["step", *shown], rows)
-    columns = ["address", "state", "last 24 h", "a day", "pace", "bounces", "complaints", "reason"]
+    columns = ["address", "state", "last 24 h", "today", "pace", "bounces", "complaints", "reason"]
     senders = [
         [
             each.address,
             each.state,
             each.sent_24h,
-            each.limits.daily,
+            f"of {each.allowed_today}",
             f"{each.limits.pace:.0%}",
             each.record.bounces,
             each.record.complaints,

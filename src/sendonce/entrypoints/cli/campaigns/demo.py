@@ -17,6 +17,7 @@ import typer
 
 from sendonce.domain.campaigns.clock import CampaignClock
 from sendonce.domain.campaigns.windows import DAYS
+from sendonce.domain.engine.checks import count_of
 from sendonce.entrypoints.cli.demo_stage import DemoStage, answers, free_port, make_directory, wait_until
 from sendonce.entrypoints.cli.output import print_table, say
 from sendonce.errors import Unavailable
@@ -133,7 +134,8 @@ class CampaignDemo:
         (directory / f"{name}.toml").write_text(head + window + _LETTER, encoding="utf-8")
         campaign = self.stage.call("campaign", "create", f"{name}.toml")
         self.stage.call("campaign", "start", campaign["id"])
-        say(f"{name}: {client.leads} leads, {len(client.senders)} senders, three steps.")
+        senders = count_of(len(client.senders), "sender", "senders")
+        say(f"{name}: {client.leads} leads, {senders}, three steps.")
         return str(campaign["id"])
 
     def _send(self, ids: Sequence[str]) -> None:

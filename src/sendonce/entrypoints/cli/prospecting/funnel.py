@@ -48,13 +48,14 @@ def _as_json(funnel: Funnel) -> dict[str, Any]:
 
 def _target_row(target: Target) -> tuple[str, str, str, str]:
     verdict = {True: "met", False: "not met", None: "nothing to measure yet"}[target.met]
-    return target.name, _shown(target.value), _shown(target.goal), verdict
+    is_count = target.goal > 1
+    return target.name, _shown(target.value, is_count), _shown(target.goal, is_count), verdict
 
 
-def _shown(value: float | None) -> str:
+def _shown(value: float | None, is_count: bool) -> str:
     if value is None:
         return ""
-    return f"{value:,.0f}".replace(",", " ") if value > 1 else f"{value:.1%}"
+    return f"{value:,.0f}".replace(",", " ") if is_count else f"{value:.1%}"
 
 
 def _span(left: timedelta) -> str:
