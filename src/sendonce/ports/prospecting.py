@@ -383,7 +383,7 @@ class WrittenLetters(Protocol):
         """A person's words; they wait for approval like any. False once it is planned or skipped."""
 
     def skip(self, tenant_id: TenantId, letter_id: str, reason: str) -> bool:
-        """It will not be sent. False once it is planned."""
+        """It will not be sent. False once it has a job."""
 
     def slots_taken(self, since: datetime, now: datetime) -> Sequence[datetime]:
         """When planned letters left or are to leave, of all tenants: those with a slot after ``since``."""
@@ -402,7 +402,8 @@ class WrittenLetters(Protocol):
         """approved → planned, before its job is made: killed in between, it is ``half_planned``.
 
         False where it is not approved any more, or where others have taken the day's slots meanwhile. A
-        letter to an address that has one is skipped.
+        letter is skipped where its mailbox, however spelled, or a duplicate of its company has one of this
+        direction, and where one of them wants none.
         """
 
     def half_planned(self, limit: int) -> Sequence[WrittenLetter]:

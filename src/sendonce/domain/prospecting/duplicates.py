@@ -163,6 +163,8 @@ class Standing:
 
 _AS_DUPLICATE = "duplicate"
 _WITH_GROUP = "group"
+DERIVED_REASONS = (_AS_DUPLICATE, _WITH_GROUP)
+"""Opt-outs that follow from merges; any other is a company's own."""
 
 
 def standings(companies: Iterable[Company], merged: Iterable[Pair]) -> dict[str, Standing]:
@@ -191,7 +193,7 @@ def standing_of(company: Company) -> Standing:
 
 def _own_reason(company: Company) -> str | None:
     """Why the company itself may not be written to, whatever becomes of its duplicates."""
-    derived = company.opt_out_reason in (_AS_DUPLICATE, _WITH_GROUP)
+    derived = company.opt_out_reason in DERIVED_REASONS
     return company.opt_out_reason if company.opt_out and not derived else None
 
 

@@ -4,7 +4,7 @@ waiting ──► approved ──► planned     the engine tells what became of
    │  ▲         │
    │  └─ edited ┘
    ├──► rejected                     a person said no
-   └──► skipped                      the law, an opt-out or a letter to the same address said no
+   └──► skipped                      the law, an opt-out or a letter to the same mailbox or company said no
 """
 
 from __future__ import annotations
@@ -94,7 +94,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class WrittenLetter:
-    """``unfit`` says why its company is not to be written to any more. ``slot_at`` is when it is to leave."""
+    """``unfit`` says why its company is not to be written to any more. ``slot_at`` is when it is to leave.
+
+    ``addressee`` is whose mailbox it goes to, as far as is known now.
+    """
 
     id: str
     tenant_id: TenantId
@@ -102,6 +105,7 @@ class WrittenLetter:
     domain: str
     company_name: str
     unfit: str | None
+    addressee: Addressee
     reviewed_at: datetime | None
     letter_id: str | None
     dispatch_id: DispatchId | None

@@ -21,6 +21,7 @@ from sendonce.domain.people.legal_gate import require_footing
 from sendonce.domain.prospecting.pipeline import StepCount
 from sendonce.domain.prospecting.send_slots import LOOK_BACK, Slot, WorkingHours, slots_for
 from sendonce.domain.prospecting.written_letters import KIND, LetterStatus, WrittenLetter, sent_text
+from sendonce.flows.prospecting.ask_gate import why_stop
 from sendonce.flows.prospecting.follow_answers import follow_answers
 from sendonce.ports.prospecting import ProspectingStore
 
@@ -39,9 +40,9 @@ def plan_written_letters(
     store: ProspectingStore, tenant_id: TenantId, direction: Direction, rules: SendingRules
 ) -> StepCount:
     """Raises RefusedByRule for a direction that the law blocks."""
-    require_footing(direction)
-    finish_half_planned(store)
     follow_answers(store)
+    finish_half_planned(store)
+    require_footing(direction)
     now = store.ledger.now()
     approved = _fit(store, tenant_id, direction)
     taken = store.written_letters.slots_taken(now - LOOK_BACK, now)
@@ -54,12 +55,18 @@ def plan_written_letters(
 
 
 def finish_half_planned(store: ProspectingStore) -> None:
-    """Make the jobs of letters that a process noted as planned before it died."""
-    left = store.written_letters.half_planned(_CHUNK)
+    """Make the jobs of letters that a process noted as planned before it died, if they may still leave."""
+    left = [it for it in store.written_letters.half_planned(_CHUNK) if _may_still_leave(store, it)]
     for dispatch_id in sorted({letter.dispatch_id for letter in left if letter.dispatch_id}):
         _make_jobs(store, dispatch_id, [letter for letter in left if letter.dispatch_id == dispatch_id])
     for entry_id, _ in store.outbox.due(ended_topic(KIND), _CHUNK):
         store.outbox.done(entry_id)  # the letters' own rows say all that there is to know
+
+
+def _may_still_leave(store: ProspectingStore, letter: WrittenLetter) -> bool:
+    direction = store.directions.get(letter.tenant_id, letter.made.direction_id)
+    reason = why_stop(store, direction, letter) if direction else "its direction is not known any more"
+    return not (reason and store.written_letters.skip(letter.tenant_id, letter.id, reason))
 
 
 def _fit(store: ProspectingStore, tenant_id: TenantId, direction: Direction) -> list[WrittenLetter]:
@@ -69,9 +76,7 @@ def _fit(store: ProspectingStore, tenant_id: TenantId, direction: Direction) -> 
         tenant_id, status=LetterStatus.APPROVED, direction_id=direction.id, limit=_CHUNK
     )
     for letter in approved:
-        denied = store.suppressions.covers(tenant_id, parse_address(letter.made.recipient))
-        reason = letter.unfit or (f"the address is suppressed: {denied.reason}" if denied else None)
-        if reason:
+        if reason := why_stop(store, direction, letter):
             store.written_letters.skip(tenant_id, letter.id, reason)
         else:
             fit.append(letter)

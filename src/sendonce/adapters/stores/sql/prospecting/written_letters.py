@@ -22,9 +22,11 @@ from sendonce.adapters.stores.schema import (
 )
 from sendonce.adapters.stores.sql.audit import insert_audit
 from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.prospecting.rivals import letter_to_group, mailbox_is_taken, wish_of_group
 from sendonce.adapters.stores.sql.rows import insert_for, new_id
 from sendonce.domain.engine.ids import prefix_range
 from sendonce.domain.engine.tenants import DispatchId, TenantId
+from sendonce.domain.people.legal_gate import Addressee
 from sendonce.domain.prospecting.send_slots import LOOK_BACK, Slot, keeps_limit
 from sendonce.domain.prospecting.written_letters import (
     BY_PERSON,
@@ -37,10 +39,11 @@ from sendonce.domain.prospecting.written_letters import (
 
 W, C, K, J, D = written_letters.c, companies.c, contacts.c, message_jobs.c, dispatches.c
 _MADE = tuple(field.name for field in fields(NewWrittenLetter) if field.name != "status")
-_OF_COMPANY = (C.domain, C.name, C.status.label("company_status"), C.opt_out, K.trouble)
+_OF_COMPANY = (C.domain, C.name, C.status.label("company_status"), C.opt_out)
+_OF_CONTACT = (K.trouble, K.role, K.freemail)
 _OF_JOB = (J.state, J.reason, J.settled_at)
 _SELECT = (
-    sa.select(written_letters, *_OF_COMPANY, *_OF_JOB)
+    sa.select(written_letters, *_OF_COMPANY, *_OF_CONTACT, *_OF_JOB)
     .join_from(written_letters, companies, C.id == W.company_id)
     .join(contacts, K.id == W.contact_id)
     .outerjoin(message_jobs, J.id == W.job_id)
@@ -49,6 +52,8 @@ _PLANNING = 7365647
 # In the words of the index.
 _HALF_PLANNED = sa.text("written_letters.status = 'planned' AND written_letters.job_id IS NULL")
 SAME_ADDRESS = "another letter of this direction goes to the same address"
+UNWANTED = "the company does not want letters"
+SAME_COMPANY = "a duplicate of the company has a letter of this direction"
 
 
 class SqlWrittenLetters:
@@ -193,7 +198,9 @@ class SqlWrittenLetters:
         with self._db.writing() as tx:
             now = self._db.now(tx)
             skipped = {"status": LetterStatus.SKIPPED, "note": reason}
-            return _change(tx, tenant_id, letter_id, OPEN, now, skipped)
+            half = _HALF_PLANNED & (W.tenant_id == tenant_id) & (W.id == letter_id)
+            again = written_letters.update().where(half).values(**skipped, updated_at=now)
+            return _change(tx, tenant_id, letter_id, OPEN, now, skipped) or tx.execute(again).rowcount == 1
 
     # -- planning --------------------------------------------------------------------------------
 
@@ -230,18 +237,16 @@ class SqlWrittenLetters:
             planned = {"dispatch_id": dispatch_id, "letter_id": engine_letter, "slot_at": slot.at}
             planned |= {"status": LetterStatus.PLANNED}
             approved = (LetterStatus.APPROVED,)
-            if _address_is_taken(tx, tenant_id, letter_id):
-                skipped = {"status": LetterStatus.SKIPPED, "note": SAME_ADDRESS}
+            if reason := _against(tx, tenant_id, letter_id):
+                skipped = {"status": LetterStatus.SKIPPED, "note": reason}
                 _change(tx, tenant_id, letter_id, approved, now, skipped)
                 return False
             return _change(tx, tenant_id, letter_id, approved, now, planned)
 
     def half_planned(self, limit: int) -> Sequence[WrittenLetter]:
-        query = _SELECT.where(
-            sa.text("written_letters.status = 'planned' AND written_letters.job_id IS NULL")
-        )
+        query = _SELECT.where(_HALF_PLANNED).order_by(W.id).limit(limit)
         with self._db.reading() as tx:
-            return [_as_letter(row) for row in tx.execute(query.order_by(W.id).limit(limit))]
+            return [_as_letter(row) for row in tx.execute(query)]
 
     def link_jobs(self, dispatch_id: DispatchId) -> int:
         job = sa.select(J.id).where(J.dispatch_id == dispatch_id, J.recipient_key == W.recipient_key)
@@ -277,15 +282,15 @@ def _change(
     return tx.execute(change).rowcount == 1
 
 
-def _address_is_taken(tx: Connection, tenant_id: TenantId, letter_id: str) -> bool:
-    mine = written_letters.alias()
-    same = (W.direction_id == mine.c.direction_id) & (W.recipient_key == mine.c.recipient_key)
-    query = (
-        sa.select(W.id)
-        .join(mine, same)
-        .where(mine.c.id == letter_id, W.id != letter_id, W.tenant_id == tenant_id, W.status == "planned")
-    )
-    return tx.execute(query).first() is not None
+def _against(tx: Connection, tenant_id: TenantId, letter_id: str) -> str | None:
+    """Why an approved letter is not to be planned, by what is known in this transaction."""
+    rivals = (wish_of_group().label("wish"), letter_to_group("skipped").label("rival"))
+    row = tx.execute(_SELECT.add_columns(*rivals).where(W.tenant_id == tenant_id, W.id == letter_id)).first()
+    if row is None:
+        return None
+    if reason := _unfit(row) or _of_group(row):
+        return reason
+    return SAME_ADDRESS if mailbox_is_taken(tx, letter_id, row.recipient_key) else None
 
 
 def _as_letter(row: Row[Any]) -> WrittenLetter:
@@ -297,6 +302,7 @@ def _as_letter(row: Row[Any]) -> WrittenLetter:
         domain=row.domain,
         company_name=row.name,
         unfit=_unfit(row),
+        addressee=Addressee(row.role, row.freemail),
         reviewed_at=row.reviewed_at,
         letter_id=row.letter_id,
         dispatch_id=row.dispatch_id,
@@ -311,8 +317,14 @@ def _unfit(row: Row[Any]) -> str | None:
     if row.company_status == "duplicate":
         return "the company is a duplicate of another"
     if row.opt_out:
-        return "the company does not want letters"
+        return UNWANTED
     return f"the contact is {row.trouble.replace('_', ' ')}" if row.trouble else None
+
+
+def _of_group(row: Row[Any]) -> str | None:
+    if row.wish:
+        return UNWANTED
+    return SAME_COMPANY if row.rival else None
 
 
 def _unjudged() -> sa.Select[Any]:
