@@ -82,6 +82,9 @@ HOSTILE = {
     "a NUL in the charset": b'Content-Type: text/plain; charset="utf-\x008"\n\nhi',
     "a long boundary": b'Content-Type: multipart/mixed; boundary="' + b"b" * 90_000 + b'"\n\n--b\n',
     "cut base64": b"Content-Type: text/plain\nContent-Transfer-Encoding: base64\n\nQUJD=QUJD\n=",
+    "a line of dashes": b"From: mailer-daemon@x.example\nSubject: failure\n\n" + b"-" * 1_000_000,
+    "lines of dashes": b"From: mailer-daemon@x.example\nSubject: failure\n\n" + (b"-" * 80 + b"\n") * 12_000,
+    "signs of quoted-printable": b"Content-Transfer-Encoding: quoted-printable\n\n" + b"=" * 2_000_000,
     "nothing but megabytes": bytes(3 * MOST_BYTES),
 }
 
@@ -108,3 +111,33 @@ def test_a_report_inside_a_forwarded_message_is_not_a_report() -> None:
         b"--o\nContent-Type: message/rfc822\n\n" + report + b"--o--\n"
     )
     assert classify_mail(forwarded).kind is MailKind.OTHER
+
+
+@pytest.mark.parametrize(
+    ("sender", "subject", "words"),
+    [
+        ("postmaster@firma.example", "Re: Repair", "What does it cost? Our budget is 550 thousand."),
+        ("smtp-pumps@firma.example", "Re: Repair", "Model 550 has a blocked valve. The price?"),
+        ("exchange@firma.example", "Re: Repair", "What is the delay? user unknown to us. Call me."),
+        ("anna@firma.example", "Undelivered pump", "Is it undeliverable? 550 roubles each, user unknown"),
+    ],
+)
+def test_a_person_who_answers_is_no_server(sender: str, subject: str, words: str) -> None:
+    head = f"Return-Path: <{sender}>\nFrom: {sender}\nSubject: {subject}\nIn-Reply-To: <a@bakery.example>\n\n"
+    assert classify_mail(f"{head}{words}\n".encode()).kind is MailKind.REPLY
+
+
+@pytest.mark.parametrize(
+    ("declared", "written"),
+    [("koi8-r", "utf-8"), ("iso-8859-1", "windows-1251"), ("us-ascii", "windows-1251"), ("koi8-r", "koi8-r")],
+)
+def test_a_wrong_charset_hides_no_wish(declared: str, written: str) -> None:
+    head = f"From: a@b.example\nSubject: Re: x\nContent-Type: text/plain; charset={declared}\n\n"
+    assert classify_mail(head.encode() + "Отпишите меня".encode(written)).kind is MailKind.OPT_OUT
+
+
+def test_accents_are_read_as_they_were_written() -> None:
+    """Western letters are not taken for Russian ones."""
+    text = "Merci, le devis a été reçu à Genève."
+    raw = b"Content-Type: text/plain; charset=iso-8859-1\n\n" + text.encode("latin-1")
+    assert read_mail(raw).text == text

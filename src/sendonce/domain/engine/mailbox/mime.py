@@ -23,6 +23,8 @@ _MOST_PARTS = 50
 _DEEPEST = 8
 _LONGEST_TEXT = 100_000
 _LONGEST_ENCODED = 4_000
+_MOST_ENCODED = 6 * _LONGEST_TEXT
+"""Quoted-printable makes three bytes of one, and a letter is often two."""
 
 _FIELD = re.compile(rb"([!-9;-~]{1,100})[ \t]*:(.*)", re.DOTALL)
 _PARAMETER = re.compile(r';\s*([A-Za-z0-9*_-]+)\s*=\s*(?:"([^"]{0,500})"|([^\s;"]{1,500}))')
@@ -40,6 +42,11 @@ _CHARSET = re.compile(
     r"(?:x-|cs)?(?:utf|us-?ascii|ascii|iso|latin|windows|cp|koi8|mac|big5|gb|hz|euc|shift|sjis|ks|tis|viscii)"
     r"[a-z0-9_:.-]{0,30}"
 )
+_ONE_BYTE_CHARSET = re.compile(r"(?:us-)?ascii|iso-?8859|latin|windows-125|cp-?125|koi8|mac")
+_WESTERN_CHARSET = re.compile(r"(?:us-)?ascii|iso-?8859-?1(?:5)?|latin-?1|(?:windows-|cp-?)1252")
+_ACCENTED = re.compile(rb"[\xc0-\xff]")
+_PLAIN_LETTER = re.compile(rb"[A-Za-z]")
+_TAG_BYTES = re.compile(rb"<[^<>]{0,1000}>")
 
 QUOTE_MARK = "-----Original Message-----"
 """What stands in the text of an HTML letter where the quoted letter begins."""
@@ -195,7 +202,7 @@ def _content_type(headers: Headers) -> tuple[str, dict[str, str]]:
 def _text_of(headers: Headers, content_type: str, parameters: dict[str, str], body: bytes) -> str:
     if not content_type.startswith(("text/", "message/")):
         return ""
-    body = _transfer_decoded(body, headers.get("content-transfer-encoding").strip().lower())
+    body = _transfer_decoded(body[:_MOST_ENCODED], headers.get("content-transfer-encoding").strip().lower())
     return decoded(body[: _LONGEST_TEXT * 2], parameters.get("charset", ""))[:_LONGEST_TEXT].replace(
         "\r\n", "\n"
     )
@@ -216,12 +223,25 @@ def _transfer_decoded(body: bytes, encoding: str) -> bytes:
 def decoded(body: bytes, charset: str) -> str:
     """As text: by its own word, as UTF-8, or as Windows-1251, in which old Russian mail comes unmarked."""
     own = charset.strip().lower()
-    for name in (own if _CHARSET.fullmatch(own) else "utf-8", "utf-8", "windows-1251"):
+    for name in (*_likelier(body, own), own if _CHARSET.fullmatch(own) else "utf-8", "utf-8", "windows-1251"):
         try:
             return body.decode(name)
         except (LookupError, ValueError):  # ValueError: a name with a NUL, and every UnicodeError
             continue
     return body.decode("latin-1")
+
+
+def _likelier(body: bytes, own: str) -> list[str]:
+    """Before its own word, where that is likely wrong.
+
+    Bytes that are UTF-8 by chance are rare; and no language of Western Europe has that many accented letters.
+    """
+    if body.isascii() or not _ONE_BYTE_CHARSET.match(own):
+        return []
+    words = _TAG_BYTES.sub(b"", body)
+    accented, plain = len(_ACCENTED.findall(words)), len(_PLAIN_LETTER.findall(words))
+    western = _WESTERN_CHARSET.fullmatch(own) is not None
+    return ["utf-8", "windows-1251"] if western and 2 * accented > plain else ["utf-8"]
 
 
 def _decoded_header(value: bytes) -> str:

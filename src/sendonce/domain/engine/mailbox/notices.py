@@ -6,17 +6,18 @@ import re
 from dataclasses import dataclass
 
 from sendonce.domain.engine.mailbox.addresses import addresses_in, first_address
-from sendonce.domain.engine.mailbox.causes import HARD, Cause, Diagnosis, diagnose
+from sendonce.domain.engine.mailbox.causes import ENHANCED, HARD, Cause, Diagnosis, diagnose
 from sendonce.domain.engine.mailbox.mime import Mail, read_headers
 from sendonce.domain.engine.mailbox.patterns import any_of
+from sendonce.domain.engine.mailbox.replies import is_reply
 
 _LINES_OF_A_REASON = 12
 _LONGEST_NOTICE = 8_000
 
 _DAEMON = re.compile(
     r"(?:mailer-?daemon|mail-?daemon|postmaster|mail[-_. ]?(?:delivery|system|failure|admin)|mdaemon|qmail"
-    r"|bounces?|ndr|mails?erv(?:er|ice)|majordomo|microsoftexchange[0-9a-f]{20,}|exchange|symantec|mmdf|smtp)"
-    r"[^@]{0,60}(?:@|$)",
+    r"|bounces?|ndr|mails?erv(?:er|ice)|majordomo|microsoftexchange[0-9a-f]{20,}|symantec|mmdf)[^@]{0,60}(?:@|$)"
+    r"|(?:exchange|smtp)[-_.]?(?:daemon|server|gateway|system)?[0-9]{0,4}(?:@|$)",
     re.IGNORECASE,
 )
 _DAEMON_NAME = re.compile(
@@ -104,7 +105,7 @@ _LIST_BEGINS = re.compile(
     re.IGNORECASE,
 )
 _RETURNED = re.compile(
-    r"^.{0,20}(?:-{2,}|={2,}|\*{2,}|_{3,}).{0,60}(?:copy of|original|returned|unsent|below this line"
+    r"^.{0,20}?(?:--|==|\*\*|___).{0,120}?(?:copy of|original|returned|unsent|below this line"
     r"|undelivered|message header|body of message|text of|оригинал|копия|исходн)"
     r"|^(?:original|returned) (?:message|headers)\b"
     r"|^\s*(?:below is a copy of|message headers follow|your original message)"
@@ -141,6 +142,12 @@ def _has_no_sender(mail: Mail) -> bool:
     return mail.headers.get("return-path").replace(" ", "") == "<>"
 
 
+def _looks_like_an_answer(mail: Mail) -> bool:
+    """In a thread, with a sender, and no header or part of a report: a postmaster may answer, too."""
+    by_machine = _has_no_sender(mail) or "auto-submitted" in mail.headers
+    return is_reply(mail) and not by_machine and mail.content_type != "multipart/report"
+
+
 def _calls_itself_daemon(mail: Mail) -> bool:
     sender = mail.headers.get("from")
     address = first_address(sender) or ""
@@ -151,6 +158,8 @@ def _tells_of_trouble(mail: Mail, notice: str) -> bool:
     subject, beginning = mail.headers.get("subject"), notice[:1500]
     in_words = bool(_FAILURE.search(beginning) or _DELAY.search(f"{subject}\n{beginning}"))
     said = diagnose(notice)
+    if _looks_like_an_answer(mail):
+        return _calls_itself_daemon(mail) and in_words and ENHANCED.search(notice) is not None
     if _calls_itself_daemon(mail):
         return in_words or bool(_FAILURE.search(subject)) or said.code is not None or said.cause in HARD
     by_machine = _has_no_sender(mail) or _PLAIN_FAILURE.match(subject) is not None
