@@ -74,6 +74,15 @@ def test_nobody_writes_to_an_erased_lead(campaigns: CampaignStage) -> None:
     assert ("stopped", "erased") in [tuple(row) for row in states]
 
 
+def test_an_erased_person_who_is_imported_again_gets_no_letter(campaigns: CampaignStage) -> None:
+    store = campaigns.store
+    store.people.erase(JANE, "operator")
+    store.leads.put(ACME, "pumps", [NewLead(JANE, "Jane", None, None, "other")], "again.csv")
+    campaigns.campaign()
+    left = campaigns.run(timedelta(days=1))
+    assert {letter.job.recipient for letter in left} == {"bob@example.com"}
+
+
 def test_erasing_again_after_another_import(campaigns: CampaignStage) -> None:
     """Whoever imports the address a second time makes a second row, and that can be erased, too."""
     store = campaigns.store

@@ -16,21 +16,9 @@ GLOSSARY = (SOURCE.parents[1] / "docs" / "glossary.md").read_text(encoding="utf-
 
 # Words of everyday English in the names of ports. Any other has to be explained.
 EVERYDAY = {
-    *(
-        "begun",
-        "engine",
-        "event",
-        "found",
-        "journal",
-        "key",
-        "letter",
-        "people",
-        "readable",
-        "report",
-        "route",
-    ),
-    *("intake", "log", "queue", "quick", "roster", "seen", "sending", "site", "source", "store"),
-    *("wire", "wired"),
+    *("begun", "engine", "event", "found", "journal", "key", "letter", "people", "readable"),
+    *("report", "route", "intake", "log", "queue", "quick", "roster", "seen", "sending"),
+    *("site", "source", "store", "wire", "wired"),
 }
 
 
