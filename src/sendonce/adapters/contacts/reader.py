@@ -20,7 +20,7 @@ from sendonce.adapters.contacts.phones import (
     phone_in_link,
     phones_in_text,
 )
-from sendonce.adapters.contacts.scripts import Text, rot13_is_used, script_texts
+from sendonce.adapters.contacts.scripts import Text, helpers_of, rot13_is_used, script_texts, variables_of
 from sendonce.adapters.contacts.structured import json_ld, microdata
 from sendonce.adapters.web.public_suffixes import PublicSuffixes
 from sendonce.adapters.web.site_reader import SiteReader
@@ -45,6 +45,7 @@ _LINKS = '[href*=":"],form[action*=":"]'
 _CLOUDFLARE = '[data-cfemail],[href*="/cdn-cgi/l/email-protection#"]'
 _MAX_LINKS = 5000
 _MAX_HIDING = 4
+_MAX_CALLS = 100
 
 
 class ContactReader:
@@ -110,7 +111,7 @@ class _Reading:
             elif scheme in ("tel", "callto"):
                 self._take_phone(phone_in_link(href, self._country), Source.TEL, node)
             elif scheme == "javascript":
-                self._read_script(unquote(href), named="mailto")
+                self._read_script(unquote(href[11:]), named="mailto")
             elif "mailto:" in href[:20].lower():  # http://mailto:info@firma.ru, which no browser opens
                 self._find_in_link(unquote(href.lower().partition("mailto:")[2]), node)
             elif scheme in ("http", "https", "viber", "whatsapp"):
@@ -158,12 +159,26 @@ class _Reading:
                 return
 
     def _read_scripts(self) -> None:
-        for script in self._page.scripts:
-            if "ld+json" not in script.attributes:
-                self._read_script(script.body)
+        for body in self._scripts:
+            self._read_script(body)
+        calls = ",".join(f'[onclick*="{name}("]' for name in sorted(self._helpers))
+        for node in self._page.tree.css(calls)[:_MAX_CALLS] if calls else ():
+            self._read_script(node.attributes.get("onclick") or "", named="mailto")
+
+    @cached_property
+    def _scripts(self) -> list[str]:
+        return [script.body for script in self._page.scripts if "ld+json" not in script.attributes]
+
+    @cached_property
+    def _variables(self) -> dict[str, str | list[str]]:
+        return variables_of(self._scripts)
+
+    @cached_property
+    def _helpers(self) -> frozenset[str]:
+        return helpers_of(self._scripts)
 
     def _read_script(self, body: str, named: str = "") -> None:
-        for text in script_texts(body):
+        for text in script_texts(body, self._variables, self._helpers):
             if "@" in text.text or "%40" in text.text:
                 self._take_scripted(text, named)
 

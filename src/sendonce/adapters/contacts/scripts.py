@@ -11,9 +11,13 @@ import binascii
 import codecs
 import html
 import re
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from urllib.parse import unquote
+
+from sendonce.adapters.contacts.script_codes import shifted_back, slice_of, with_sums_done
 
 MAX_SCRIPT = 100_000
 _MAX_VALUE = 4000
@@ -42,6 +46,16 @@ _OF_OTHERS = re.compile(
     r"setContactInfo|default|placeholder|example|sample|demo|visitor|customer", re.IGNORECASE
 )
 _UNKNOWN = "\x00"
+_SHORT_SCRIPT = 500
+_MAX_SHORT, _MAX_SHARED = 50, 100
+_MAX_ITEMS = 64
+_MAX_HELPERS = 5
+# A function of a few parameters whose first words join them by an @.
+_HELPER = re.compile(
+    r"function\s{1,9}(\w{1,40})\s?\([\w\s,]{3,40}\)\s{0,9}\{[^{}]{0,120}?(?:\+\s?[\"']@[\"']|\}@\$)"
+    r"|\b(?:const|let|var)\s{1,9}(\w{1,40})\s?=\s?\([\w\s,]{3,40}\)\s?=>[^;]{0,80}?(?:\+\s?[\"']@[\"']|\}@\$)"
+)
+_GLOBAL = frozenset(("window", "self", "globalThis"))
 
 Value = str | list[str]
 
@@ -55,11 +69,37 @@ class Text:
     name: str
 
 
-def script_texts(script: str) -> Iterator[Text]:
-    """Strings that a script writes or puts together, in order."""
+def script_texts(
+    script: str, known: dict[str, Value] | None = None, helpers: frozenset[str] = frozenset()
+) -> Iterator[Text]:
+    """Strings that a script writes or puts together, in order. ``known`` are variables of other scripts, and
+    ``helpers`` functions that join what they are given."""
     script = script[:MAX_SCRIPT]
-    if any(hint in script for hint in _HINTS):
-        yield from _Reader(script).texts()
+    if any(hint in script for hint in _HINTS) or any(f"{name}(" in script for name in helpers):
+        yield from _Reader(with_sums_done(script), dict(known or {}), helpers).texts()
+
+
+def variables_of(scripts: list[str]) -> dict[str, Value]:
+    """Those of short scripts, where another script has an @ to put between them. Long ones are libraries,
+    whose names mean nothing elsewhere."""
+    known: dict[str, Value] = {}
+    if len(scripts) > 1 and any(map(_joins, scripts)):
+        short = (script for script in scripts if len(script) <= _SHORT_SCRIPT)
+        for script in islice(short, _MAX_SHORT):
+            deque(_Reader(script, known, frozenset()).texts(), maxlen=0)
+    return dict(islice(known.items(), _MAX_SHARED))
+
+
+def helpers_of(scripts: list[str]) -> frozenset[str]:
+    """``function m(u, d) { return u + '@' + d }``"""
+    found = (
+        helper for script in scripts if _joins(script) for helper in _HELPER.finditer(script[:MAX_SCRIPT])
+    )
+    return frozenset(helper[1] or helper[2] for helper in islice(found, _MAX_HELPERS))
+
+
+def _joins(script: str) -> bool:
+    return "'@'" in script or '"@"' in script or "}@$" in script
 
 
 def rot13_is_used(script: str) -> bool:
@@ -67,14 +107,15 @@ def rot13_is_used(script: str) -> bool:
 
 
 class _Reader:
-    def __init__(self, script: str) -> None:
+    def __init__(self, script: str, known: dict[str, Value], helpers: frozenset[str]) -> None:
         self._tokens = [
             (found.lastgroup or "", found[0])
             for found in _TOKEN.finditer(script)
             if found.lastgroup != "blank"
         ]
         self._at = 0
-        self._known: dict[str, Value] = {}
+        self._known = known
+        self._helpers = helpers
         self._made = False
         self._of_others = False
         self._rot13 = rot13_is_used(script)
@@ -86,6 +127,8 @@ class _Reader:
             self._at = max(self._at, before + 1)
 
     def _statement(self) -> Iterator[Text]:
+        if self._token(0)[1] in _GLOBAL and self._token(1)[1] == ".":
+            self._at += 2
         kind, word = self._token(0)
         name = ""
         if (kind == "name" and self._token(1)[1] in ("=", "+=", ":")) or self._is_quoted_key(kind):
@@ -98,7 +141,11 @@ class _Reader:
                 value = str(self._known.get(name, "")) + value
                 self._made = True
             self._known[name] = value if isinstance(value, list) else value[:_MAX_VALUE]
-        elif kind == "name" and "mail" in word.lower() and self._token(1)[1] == "(":
+        elif self._token(2)[1] == "push" and isinstance(self._known.get(word), list):
+            self._at += 3
+            self._push(word)
+            return
+        elif kind == "name" and self._token(1)[1] == "(" and self._is_helper(word):
             self._at += 1
             yield from self._call(word)
             return
@@ -114,11 +161,23 @@ class _Reader:
         """``{"email": "info@firma.ru"}``"""
         return kind == "string" and self._token(1)[1] == ":"
 
+    def _is_helper(self, name: str) -> bool:
+        return "mail" in name.lower() or name in self._helpers
+
+    def _push(self, name: str) -> None:
+        items = self._known[name]
+        if isinstance(items, list) and len(items) < _MAX_ITEMS:
+            self._known[name] = [*items, *map(_as_text, self._arguments())][:_MAX_ITEMS]
+
     def _call(self, name: str) -> Iterator[Text]:
         """``mail('info', 'firma.ru')``: a helper that joins what it is given."""
         arguments = [value for value in self._arguments() if isinstance(value, str)]
         for value in arguments:
             yield from self._told(value, name)
+            if "UnCrypt" in name:
+                yield Text(shifted_back(value), True, name)
+        if len(arguments) == 2 and "." in arguments[0] and "." not in arguments[1]:
+            arguments.reverse()
         if 2 <= len(arguments) <= 3 and not any("@" in value for value in arguments):
             yield Text(f"{arguments[0]}@{'.'.join(arguments[1:])}", True, name)
 
@@ -172,6 +231,9 @@ class _Reader:
             self._at += 1
             value = self._sum(depth + 1)
             self._take(")")
+        elif word == "-" and self._token(1)[0] == "number":
+            self._at += 2
+            value = f"-{self._token(-1)[1]}"
         elif word == "[":
             value = self._list(depth)
         elif kind == "name":
@@ -192,8 +254,10 @@ class _Reader:
         items: list[str] = []
         while self._token(0)[0] != "end" and not self._take("]"):
             before = self._at
+            spread = all(self._token(ahead)[1] == "." for ahead in range(3))
+            self._at += 3 * spread
             value = self._sum(depth + 1)
-            items.append(_as_text(value))
+            items += (value or "")[: max(0, _MAX_VALUE - len(items))] if spread else [_as_text(value)]
             self._take(",")
             if self._at == before:
                 self._at += 1
@@ -204,13 +268,21 @@ class _Reader:
         """A variable, or one of the functions that make text."""
         path = [self._token(0)[1]]
         self._at += 1
+        if path[0] == "new" and self._token(0)[1] == "Array":
+            self._at += 1
+            return list(map(_as_text, self._arguments(depth + 1)))
+        if self._token(0)[1] == "[" and self._token(1)[0] == "string" and self._token(2)[1] == "]":
+            self._at += 3
+            return self._known.get(self._token(-2)[1].strip("\"'"), _UNKNOWN)
         while path[-1] not in self._known and self._token(0)[1] == "." and self._token(1)[0] == "name":
             path.append(self._token(1)[1])
             self._at += 2
         name = path[-1]
         if self._token(0)[1] != "(":
             return self._known.get(name, _UNKNOWN if len(path) == 1 else None)
-        if name in ("fromCharCode", "atob", "unescape", "decodeURIComponent", "decodeURI"):
+        if path == ["Array", "from"]:
+            return list(_as_text(next(iter(self._arguments(depth + 1)), "")))
+        if name in ("fromCharCode", "atob", "escape", "unescape", "decodeURIComponent", "decodeURI"):
             self._made = True
             return _decoded(name, self._arguments(depth + 1))
         return None
@@ -252,6 +324,8 @@ class _Reader:
         first = _as_text(arguments[0]) if arguments else ""
         if isinstance(value, list):
             return _list_method(value, method, first if arguments else ",")
+        if method in ("slice", "substring", "substr"):
+            return slice_of(value, method, list(map(_as_text, arguments))) or _UNKNOWN
         if method == "split":
             return value.split(first) if first else list(value)
         if method == "concat":
@@ -297,6 +371,8 @@ def _decoded(function: str, arguments: list[Value]) -> str:
         codes = [int(item) for item in flat if item.isdigit() and len(item) < 6]
         return "".join(chr(code) for code in codes if not 0xD800 <= code < 0xE000)
     text = flat[0] if flat else ""
+    if function == "escape":
+        return text
     return decoded_base64(text) or _UNKNOWN if function == "atob" else unquote(text)
 
 
