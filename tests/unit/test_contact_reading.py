@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sendonce.adapters.contacts.page_reader import PageReader
 from sendonce.domain.prospecting.contacts import Contacts
+from sendonce.domain.prospecting.readings import FactKind
 from sendonce.domain.prospecting.tax_numbers import is_inn, is_ogrn
 from sendonce.wiring.prospecting import contact_reader
 from tests.unit.written_ways import ADDRESS, OTHER_WAYS, TRAPS, WAYS
@@ -225,3 +227,17 @@ def test_any_address_is_found_in_any_way(local: str, domain: str, way: str) -> N
     page = f"<p>Пишите: {way.format(local, domain)} — ответим</p>"
     plain = contact_reader().read(f"<a href='mailto:{local}@{domain}'>x</a>".encode(), "https://x.ru/")
     assert addresses(page) == [email.value for email in plain.emails]
+
+
+@pytest.mark.parametrize(
+    ("html", "name"),
+    [
+        ("<title>Насосы в Казани — ООО «Насосмаш»</title>", "ООО «Насосмаш»"),
+        ('<title>Насосы</title><p>АО "Завод № 5", г. Пермь</p>', "АО «Завод № 5»"),
+        ("<title>Насосы</title><p>© 2026 ТД «Кабель»</p>", "ТД «Кабель»"),
+        ("<title>Насосы</title><p>Мы любим «Зенит»</p>", None),
+    ],
+)
+def test_a_company_is_called_by_its_legal_name(html: str, name: str | None) -> None:
+    facts = {fact.fact: fact.value for fact in PageReader(contact_reader()).read(html.encode(), URL).facts}
+    assert facts.get(FactKind.NAME) == name

@@ -20,6 +20,10 @@ _UNSEEN = re.compile(
 )
 _DESCRIPTIONS = ("description", "og:description")
 _NAMES = ("og:site_name", "application-name")
+# ООО «Насосмаш», АО "Завод": a name that says by its form that it is one.
+_LEGAL_NAME = re.compile(
+    '(?<!\\w)(ООО|ОАО|ЗАО|ПАО|НАО|АО|НПО|НПП|НПФ|ТД|ГК|ПК)\\s{0,2}[«"“„]([^«»"“”„<>\\n]{2,60})[»"”“]'
+)
 # «г. Казань», «город Набережные Челны», «г.Ростов-на-Дону»
 _CAPITALISED = "[А-ЯЁ][а-яё]{2,20}"
 _CITY = re.compile(
@@ -44,7 +48,11 @@ def _stated(page: Page) -> Iterator[tuple[FactKind, str]]:
     metas = _metas(page)
     for name in _NAMES:
         yield FactKind.NAME, metas.get(name, "")
-    yield FactKind.TITLE, _text(page.tree.css_first("title"))
+    title = _text(page.tree.css_first("title"))
+    for text in (title, page.seen.text):
+        legal = _LEGAL_NAME.search(text)
+        yield FactKind.NAME, f"{legal[1]} «{legal[2].strip()}»" if legal else ""
+    yield FactKind.TITLE, title
     for name in _DESCRIPTIONS:
         yield FactKind.DESCRIPTION, metas.get(name, "")
     yield FactKind.HEADING, _text(page.tree.css_first("h1"))

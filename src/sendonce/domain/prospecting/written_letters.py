@@ -24,6 +24,7 @@ from sendonce.domain.prospecting.briefs import Brief
 from sendonce.domain.prospecting.companies import Company
 from sendonce.domain.prospecting.kept_contacts import Contact
 from sendonce.domain.prospecting.letter_templates import with_notices
+from sendonce.domain.prospecting.sites import shown_domain
 from sendonce.errors import RefusedByRule
 
 KIND = "prospecting"
@@ -136,7 +137,7 @@ def brief_for(prospect: Prospect, direction: Direction) -> Brief:
         {
             "company": {
                 "name": company.name,
-                "domain": company.domain,
+                "domain": shown_domain(company.domain),
                 "city": company.city,
                 "found_by": prospect.found_by,
             },
