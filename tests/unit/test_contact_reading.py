@@ -196,6 +196,17 @@ HOSTILE = {
     "json": 'info@firma.ru <script type="application/ld+json">' + '{"a":[' * 200_000 + "</script>",
     "styles": "info@firma.ru <style>" + ".a{display:none}" * 20_000 + "</style>" + "<b class=a>x</b>" * 5000,
     "hidden": "info@firma.ru " + '<i style="display:none">x</i>' * 60_000,
+    "rules for nothing": "info@firma.ru <style>"
+    + "".join(f".a{i}{{display:none}}" for i in range(9000))
+    + "</style>"
+    + "<p>" * 500_000,
+    "nested rules": "info@firma.ru <style>"
+    + ".x div div p{unicode-bidi:bidi-override}.x p{unicode-bidi:bidi-override}" * 50
+    + "</style>"
+    + "<div>" * 400
+    + "<p>" * 200_000,
+    "hidden in hidden": "info@firma.ru " + "<div hidden>" * 400 + "<p><a href=x>a</a>" * 90_000,
+    "turned in turned": "info@firma.ru " + '<div style="unicode-bidi:bidi-override">' * 500 + "b " * 900_000,
     "zeros": "info@firma.ru " + "\x00" * 1_000_000,
 }
 
@@ -207,6 +218,16 @@ def test_hostile_pages_take_seconds_at_the_most(shape: str) -> None:
     found = addresses(HOSTILE[shape])
     assert time.process_time() - began < 5
     assert "info@firma.ru" in found
+
+
+def test_of_hidden_blocks_the_links_stay_but_for_hidden_ones() -> None:
+    """Wherever the block's own hidden parts are."""
+    menu = (
+        '<div hidden><p>text@firma.ru</p><div style="display:none"><ul>'
+        '<li><a href="mailto:menu@firma.ru">x</a><a hidden href="mailto:trap@firma.ru">x</a></ul></div>'
+        '<span hidden><div hidden><a href="mailto:trap2@firma.ru">x</a></div></span></div>'
+    )
+    assert addresses(menu + "<p>info@firma.ru</p>") == ["menu@firma.ru", "info@firma.ru"]
 
 
 @settings(max_examples=200)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from sendonce.adapters.contacts.nodes import outermost, remove_hidden
 from sendonce.domain.prospecting.written_addresses import words_for_signs
 
 MAX_PAGE = 2 << 20
@@ -70,7 +71,10 @@ _REVERSES = re.compile(r"bidi-override|isolate-override", re.IGNORECASE)
 _COMMENT = re.compile(r"/\*(?:.*?\*/|.*)", re.DOTALL)
 _SIMPLE = re.compile(r"\s*((?:[a-z0-9]+)?[.#][\w-]+)\s*\Z", re.IGNORECASE)
 _COMPOUND = r"(?:[a-z][a-z0-9]*(?:[.#][\w-]+)?|[.#][\w-]+)"
-_NESTED = re.compile(rf"\s*({_COMPOUND}(?:\s*>\s*{_COMPOUND}|\s+{_COMPOUND}){{1,3}})\s*\Z", re.IGNORECASE)
+# One step to any descendant: to match two of them takes time by the square of a page's depth.
+_NESTED = re.compile(
+    rf"\s*({_COMPOUND}(?:\s*>\s*|\s+){_COMPOUND}(?:\s*>\s*{_COMPOUND}){{0,2}})\s*\Z", re.IGNORECASE
+)
 _GENERATED = re.compile(r"\s*((?:[a-z0-9]+)?[.#][\w-]+)::?(before|after)\s*\Z", re.IGNORECASE)
 _CONTENT = re.compile(r"""content\s*:\s*(?:"([^"]{1,80})"|'([^']{1,80})')""", re.IGNORECASE)
 _DRAWN_AT = re.compile(r"""content\s*:\s*["'][^"'{}]{0,60}(?:@|\\0*40)""", re.IGNORECASE)
@@ -98,6 +102,10 @@ _INLINE = frozenset(_INLINE_TAGS.split())
 _MAX_NODES = 500
 _MAX_STYLED = 200
 _MAX_STYLES = 200_000
+# A rule looks at every element; one that it names takes as long as so many others. In all, about a second.
+_MAX_STYLE_WORK = 50_000_000
+_WORK_OF_STYLED = 2000
+_WORK_OF_NESTED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,43 +259,45 @@ def _show_as_seen(page: Page, *, closely: bool = False) -> None:
 
     ``closely``: tags stand inside of words, and any of them may hold a decoy.
     """
-    for node in page.select(_HIDDEN_NODES, b"none", b"idden", b"ize:0", b"ze: 0"):
-        if "hidden" in node.attributes or HIDES.search(node.attributes.get("style") or ""):
-            _remove_hidden(node)
+    styled = page.select(_HIDDEN_NODES, b"none", b"idden", b"ize:0", b"ze: 0")
+    remove_hidden([node for node in styled if _is_hidden(node)], _INLINE)
     if closely:
         _remove_veiled(page.tree)
-    for node in page.select('[style*="-override" i],bdo[dir="rtl" i]', b"-over", b"<bdo"):
-        if node.tag == "bdo" or _REVERSES.search(node.attributes.get("style") or ""):
-            _turn(node)
+    styled = page.select('[style*="-override" i],bdo[dir="rtl" i]', b"-over", b"<bdo")
+    for node in outermost(node for node in styled if _is_turned(node)):
+        _turn(node)
     if any(mark in page.markup for mark in _DRAWN_MARKS) or '="соба' in page.html or "='соба" in page.html:
         for node in page.tree.css(_DRAWN_SIGNS)[:_MAX_NODES]:
             node.replace_with("@")
     if page.tree.body is not None and any(word in page.styles for word in _TELLING_STYLES):
-        _apply_styles(page.tree.body, page.styles, closely=closely)
+        _apply_styles(page.tree.body, page.styles, page.markup.count(b"<"), closely=closely)
 
 
-def _remove_hidden(node: LexborNode) -> None:
-    """Links in hidden blocks stay: scripts open menus and pop-ups. A link that is hidden itself is a trap."""
-    if node.tag == "a" or node.tag in _INLINE or not node.css_first("a[href]"):
-        node.decompose()
-        return
-    for child in node.css("*"):
-        if child.tag != "a" and not child.css_first("a[href]"):
-            child.decompose(recursive=True)
+def _is_hidden(node: LexborNode) -> bool:
+    return "hidden" in node.attributes or HIDES.search(node.attributes.get("style") or "") is not None
+
+
+def _is_turned(node: LexborNode) -> bool:
+    return node.tag == "bdo" or _REVERSES.search(node.attributes.get("style") or "") is not None
 
 
 def _remove_veiled(tree: LexborHTMLParser) -> None:
-    for node in tree.css(_VEILED_NODES)[:_MAX_NODES]:
-        how = f"{node.attributes.get('style')} {node.attributes.get('class')}"
-        if node.tag in _INLINE and _VEILS.search(how) and "@" not in node.text(separator=""):
+    for node in outermost(node for node in tree.css(_VEILED_NODES)[:_MAX_NODES] if _is_veiled(node)):
+        if "@" not in node.text(separator=""):
             node.decompose()
+
+
+def _is_veiled(node: LexborNode) -> bool:
+    how = f"{node.attributes.get('style')} {node.attributes.get('class')}"
+    return node.tag in _INLINE and _VEILS.search(how) is not None
 
 
 def _turn(node: LexborNode) -> None:
     node.replace_with(node.text(separator="")[::-1])
 
 
-def _apply_styles(body: LexborNode, styles: str, *, closely: bool) -> None:
+def _apply_styles(body: LexborNode, styles: str, tags: int, *, closely: bool) -> None:
+    left = _MAX_STYLE_WORK
     # Icons and dashes are drawn on every page, an @ on few.
     draws_signs = _DRAWN_AT.search(styles) is not None
     for rule in _COMMENT.sub("", styles[:_MAX_STYLES]).split("}"):
@@ -298,29 +308,39 @@ def _apply_styles(body: LexborNode, styles: str, *, closely: bool) -> None:
             continue
         for selector in selectors.rpartition("{")[2][-1000:].split(","):
             if content and draws_signs and (made := _GENERATED.match(selector)):
-                _generate(body, made[1], made[2].lower(), content[1] or content[2])
+                styled = _generate(body, made[1], made[2].lower(), content[1] or content[2])
             elif (hides or reverses) and (simple := _SIMPLE.match(selector)):
-                _restyle(body, simple[1], hidden=bool(hides))
-            elif (closely or reverses) and (nested := _NESTED.match(selector)):
-                _restyle(body, nested[1], hidden=bool(hides))
+                styled = _restyle(body, simple[1], hidden=bool(hides))
+            elif ((hides and closely) or reverses) and (nested := _NESTED.match(selector)):
+                left -= tags * _WORK_OF_NESTED
+                styled = _restyle(body, nested[1], hidden=bool(hides)) if left >= 0 else 0
+            else:
+                continue
+            left -= tags + styled * _WORK_OF_STYLED
+            if left < 0:
+                return
 
 
-def _generate(body: LexborNode, selector: str, place: str, content: str) -> None:
-    """``.at::before { content: "@" }``"""
+def _generate(body: LexborNode, selector: str, place: str, content: str) -> int:
+    """``.at::before { content: "@" }``; how many elements there are."""
     text = _CSS_ESCAPE.sub(lambda code: chr(int(code[1], 16)), content)
     if not _PART_OF_ADDRESS.fullmatch(text):
-        return
-    for node in body.css(selector)[:_MAX_STYLED]:
+        return 0
+    nodes = body.css(selector)[:_MAX_STYLED]
+    for node in nodes:
         if place == "before":
             node.insert_before(text)
         else:
             node.insert_after(text)
+    return len(nodes)
 
 
-def _restyle(body: LexborNode, selector: str, *, hidden: bool) -> None:
-    """By class, only pieces of a line: blocks that a style hides are opened by scripts."""
-    for node in body.css(selector)[:_MAX_STYLED]:
-        if not hidden:
-            _turn(node)
-        elif node.tag in _INLINE:
+def _restyle(body: LexborNode, selector: str, *, hidden: bool) -> int:
+    """By class, only pieces of a line: blocks that a style hides are opened by scripts. Tells how many."""
+    nodes = body.css(selector)[:_MAX_STYLED]
+    for node in outermost(node for node in nodes if not hidden or node.tag in _INLINE):
+        if hidden:
             node.decompose()
+        else:
+            _turn(node)
+    return len(nodes)
