@@ -41,7 +41,9 @@ _REPLY = re.compile(r"(?<![\d./-])(?<!\d:)([45]\d\d)(?=[\s,:;)\]-](?!\d\d\d\d)|$
 
 _ADDRESS = re.compile(r"[^\s<>()\[\],;:\"'@]{1,64}@[^\s<>()\[\],;:\"'@]{1,255}")
 _LINK = re.compile(r"\b(?:https?://|www\.)[^\s<>\"']{1,500}", re.IGNORECASE)
-_NAMED_DOMAIN = re.compile(r"\bdomain (?:name )?<?([\w-]{1,63}(?:\.[\w-]{1,63}){1,5})\b", re.IGNORECASE)
+_NAMED_DOMAIN = re.compile(
+    r"\b(?:domain|домен)(?: name)? <?([\w-]{1,63}(?:\.[\w-]{1,63}){1,5})\b", re.IGNORECASE
+)
 
 # The second and third numbers of RFC 3463, with what Microsoft 365 adds to them. The class is asked apart.
 _BY_CODE = {
@@ -126,7 +128,8 @@ def _names_another_domain(said: str, recipient: str | None) -> bool:
     named = _NAMED_DOMAIN.search(said)
     if named is None or recipient is None:
         return False
-    return not f".{recipient.rpartition('@')[2]}".lower().endswith(f".{named[1].lower()}")
+    theirs, told = f".{recipient.rpartition('@')[2]}".lower(), f".{named[1]}".lower()
+    return not theirs.endswith(told) and not told.endswith(theirs)
 
 
 _IN_ORDER = (

@@ -74,7 +74,11 @@ OURS = any_of(
     r"(?:rejected|denied|verify|refused|not (?:allowed|found|known)|unknown|invalid|bad)",
     r"(?:адрес|домен|ящик|почт)\w* отправител",
     r"отправител\w* (?:не|отклон|запрещ|заблок|неизвест)",
-    r"разреш[её]нн\w+ отправител",
+    r"(?:разреш[её]нн|неизвестн)\w+ отправител",
+    r"обратн\w+ адрес",
+    r"\b(?:return|reply|bounce) address",
+    r"unknown sender",
+    r"sender'?s? (?:mail ?box|host)",
     r"\bfrom[: ]+(?:header|field)",
     r"sender'?s? (?:domain|address)[^.\n]{0,40}(?:not (?:exist|found|resolve)|unresolv|invalid|rejected)",
     r"domain of sender",
@@ -219,7 +223,7 @@ NO_DOMAIN = any_of(
     r"null ?mx",
     r"domain[^.\n]{0,60}does not accept (?:any )?mail",
     r"name (?:or service )?not (?:known|resolved)",
-    r"домен[^.\n]{0,40}не (?:существует|найден)",
+    r"домен[^\n]{0,60}не (?:существует|найден)",
     r"unrouteable mail domain",
 )
 NOT_LOOKED_UP = any_of(
@@ -229,6 +233,7 @@ NOT_LOOKED_UP = any_of(
     r"temporar\w*[^.\n]{0,30}(?:fail|error|problem)",
     r"(?:lookup|ldap|directory) (?:fail|error)",
     r"message (?:has )?expired",
+    r"\btry (?:again )?later",
 )
 UNREACHED = any_of(
     r"timed? ?out",
