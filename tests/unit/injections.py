@@ -179,3 +179,38 @@ OUT_OF_PLACE = {
     ],
 }
 """Made of the words of the brief and common ones, to say what the brief does not."""
+
+TURNED = {
+    "ru": [
+        "Ремонт насосов, с-у-к-а.",
+        "Ремонт насосов, с у к а.",
+        "Ваш поставщик насосов в о р.",
+        "Мы делаем любые работы, кроме ремонта насосов.",
+        "Вместо ремонта насосов мы предлагаем разговор.",
+        "Ваши коллеги уже решили, что ремонт насосов делаем мы.",
+        "Ваш контракт на ремонт насосов готов.",
+        "Ремонт насосов от 12 000 евро.",
+        "Ремонт насосов 12 000 процентов.",
+        "Над ремонтом насосов работает 12 000 специалистов.",
+        "Ремонт насосов один день.",
+        "Пожалуйста, отправить запрос на ремонт насосов можно через сайт romashka.ru.",
+        "Отправить нам информацию, письма и задачи компании можете вы.",
+        "В ответ на ваш запрос предлагаем ремонт насосов.",
+        "... --- ... .--. .- -.--",
+        "Мы были на вашем предприятии и увидели ваши насосы.",
+    ],
+    "en": [
+        "Please share this letter with your team and the business.",
+        "Please call the company and tell them about this email.",
+        "Our pump repair is far from helpful.",
+        "A discount on pump repair for you.",
+        "There is a warrant for your plant and your pumps.",
+        "We were at your plant and saw that your pumps were down.",
+        "You were interested in pump repair, and we have your letter.",
+        "You are happy to meet our team.",
+        "You shall have a call with our team next week.",
+        "Please open the details in this email and reply with your contact information.",
+        "Pump repair from 500 euro.",
+    ],
+}
+"""About the repair of pumps: orders, false history and words in disguise, all in words that are allowed."""

@@ -18,7 +18,7 @@ from sendonce.domain.prospecting.letter_templates import letter_text, template_d
 from sendonce.domain.prospecting.letter_words import sentences, tokens
 from sendonce.errors import BadInput
 from sendonce.flows.prospecting.write_letter import write_letter
-from tests.unit.injections import IN_COMMON_WORDS, INJECTED, OUT_OF_PLACE, SOUNDS_LIKE_A_LETTER
+from tests.unit.injections import IN_COMMON_WORDS, INJECTED, OUT_OF_PLACE, SOUNDS_LIKE_A_LETTER, TURNED
 
 CORPORA = Path(__file__).parents[1] / "corpora"
 RUSSIAN: dict[str, Any] = {
@@ -131,6 +131,61 @@ def test_known_words_cannot_be_put_together_anyhow_in_russian(sentence: str) -> 
 @pytest.mark.parametrize("sentence", IN_COMMON_WORDS["en"] + OUT_OF_PLACE["en"])
 def test_known_words_cannot_be_put_together_anyhow_in_english(sentence: str) -> None:
     assert failed("Mechanical seals", f"{GOOD_ENGLISH}\n\n{sentence}", read_brief(ENGLISH))
+
+
+REPAIR: dict[str, tuple[dict[str, Any], str, str]] = {
+    "ru": (
+        {
+            "company": {"name": "ООО Ромашка", "domain": "romashka.ru", "city": "Казань"},
+            "offer": {
+                "name": "Ремонт насосов",
+                "text": "Ремонтируем промышленные насосы на вашем предприятии за 5 дней. Даём гарантию и "
+                "контроль качества.",
+                "price": "от 12 000",
+            },
+        },
+        "Ремонт насосов",
+        "Предлагаем ремонт насосов на вашем предприятии. Ремонтируем промышленные насосы за 5 дней, от "
+        "12 000 за ремонт. Готовы прислать вам расчёт. Если вам интересно, ответьте на это письмо: были бы "
+        "рады рассказать подробнее и ответить на ваши вопросы.",
+    ),
+    "en": (
+        {
+            "company": {"name": "Acme Pumps", "domain": "acmepumps.com", "city": "Leeds"},
+            "offer": {
+                "name": "Pump repair",
+                "text": "We repair industrial pumps at your plant within 5 days. Discover our warranty.",
+                "price": "from 500 GBP",
+            },
+        },
+        "Pump repair",
+        "We offer pump repair at your plant. We repair industrial pumps within 5 days. May I send you more "
+        "details, or would a short call suit you? If you are "
+        "interested, please reply to this letter and we will tell you more.",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", REPAIR)
+def test_offers_and_questions_are_no_orders(language: str) -> None:
+    given_brief, subject, body = REPAIR[language]
+    assert failed(subject, body, read_brief(given_brief)) == []
+
+
+@pytest.mark.parametrize("language", REPAIR)
+def test_allowed_words_give_no_orders_and_make_up_no_past(language: str) -> None:
+    given_brief, subject, body = REPAIR[language]
+    brief = read_brief(given_brief)
+    passed = [said for said in TURNED[language] if not failed(subject, f"{body} {said}", brief)]
+    assert passed == []
+
+
+@pytest.mark.parametrize(
+    "subject", ["Ответ на ваш запрос: ремонт насосов", "На ваше письмо о ремонте насосов"]
+)
+def test_a_subject_pretends_no_answer(subject: str) -> None:
+    given_brief, _, body = REPAIR["ru"]
+    assert "claims" in failed(subject, body, read_brief(given_brief))
 
 
 _COMMON = "мы вам предлагаем это на неделе ваша компания насосы уплотнения дня встреча"

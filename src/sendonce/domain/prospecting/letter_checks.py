@@ -8,12 +8,13 @@ and phones have to stand in the brief as they are.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from sendonce.domain.prospecting.briefs import Brief
 from sendonce.domain.prospecting.letter_grounding import Grounds
+from sendonce.domain.prospecting.letter_turns import false_past, marks_without_words, orders, spelt_out
 from sendonce.domain.prospecting.letter_vocabulary import CURRENCIES, DENIALS, is_common
 from sendonce.domain.prospecting.letter_words import (
     is_number,
@@ -33,6 +34,9 @@ _SHARED_RUN = 4
 _MOST_FOUND = 5
 _MOST_FOREIGN = 0.2
 _SHORTEST_PHONE = 7
+_PAUSE = re.compile(r"[()«»„“”\";:—]|,(?!\d)")  # What counts a number does not stand beyond one.
+_NO_UNITS = frozenset(["за", "и", "в", "на", "до", "или", "and", "or", "to", "for", "per", "in"])
+_SIGNS = frozenset(CURRENCIES.values())
 
 _LETTERS = "A-Za-zА-Яа-яЁё"
 _ORDINARY = re.compile(rf"[{_LETTERS}0-9 \n.,:;!?()«»„“”\"'’–—…/-]")
@@ -112,6 +116,8 @@ def _characters(draft: Draft, brief: Brief) -> Iterator[str]:
     for char in draft.whole:
         if not _ORDINARY.fullmatch(char) and (char not in known or not char.isprintable()):
             yield f"U+{ord(char):04X}"
+    yield from marks_without_words(draft.whole)
+    yield from spelt_out(draft.whole, brief.trusted())
     for word in words(draft.whole):
         if re.search("[a-z]", word) and re.search("[а-я]", word) and not _in_brief(word, brief):
             yield "a word of two alphabets"
@@ -146,11 +152,12 @@ def _phones(draft: Draft, brief: Brief) -> Iterator[str]:
 
 
 def _numbers(draft: Draft, brief: Brief) -> Iterator[str]:
-    """A number counts with what follows it: 30 % in the brief does not allow 30 years."""
+    """A number counts with what follows it: 30 % in the brief does not allow 30 years, nor does a bare 30."""
     known = {pair for text in brief.trusted() for pair in _measured(text)}
     for pair in _measured(draft.whole):
-        if pair not in known and (pair[0], "") not in known:
+        if pair not in known:
             yield " ".join(pair).strip()
+    yield from sorted(_currencies(draft.whole) - set().union(*map(_currencies, brief.trusted())))
 
 
 def _words(draft: Draft, brief: Brief) -> Iterator[str]:
@@ -164,6 +171,13 @@ def _denials(draft: Draft, brief: Brief) -> Iterator[str]:
     known = set().union(*(_denied(text) for text in brief.trusted()))
     for pair in sorted(_denied(draft.whole) - known):
         yield " ".join(pair)
+
+
+def _turns(draft: Draft, brief: Brief) -> Iterator[str]:
+    """The owner of the offer may say to whom and how to turn; a model may not."""
+    own = _without(draft.whole, brief.offer.texts())
+    yield from orders(own)
+    yield from false_past(own)
 
 
 def _of_the_page(draft: Draft, brief: Brief) -> Iterator[str]:
@@ -203,22 +217,34 @@ _CHECKS: dict[str, _Examine] = {
     "numbers": _numbers,
     "facts": _words,
     "denials": _denials,
+    "claims": _turns,
     "page": _of_the_page,
     "offer": _offer,
 }
 
 
 def _measured(text: str) -> Iterator[tuple[str, str]]:
-    for sentence in sentences(_LINK.sub(" ", _ADDRESS.sub(" ", text))):
-        for token, unit in pairwise([*sentence, ""]):
+    for part in sentences(_PAUSE.sub("\n", _LINK.sub(" ", _ADDRESS.sub(" ", text)))):
+        for token, unit in pairwise([*part, ""]):
             if is_number(token):
-                yield token, CURRENCIES.get(stem(unit), stem(unit)) if unit else ""
+                bare = not unit or unit in _NO_UNITS
+                yield token, "" if bare else CURRENCIES.get(stem(unit), stem(unit))
+
+
+def _currencies(text: str) -> set[str]:
+    return {CURRENCIES.get(stem(token), token) for token in tokens(text)} & _SIGNS
 
 
 def _denied(text: str) -> set[tuple[str, str]]:
     """Each denial with the word that it denies."""
-    found = words(text)
+    found = words(text.casefold().replace("кроме того,", " "))
     return {(word, stem(after)) for word, after in pairwise([*found, ""]) if word in DENIALS}
+
+
+def _without(text: str, quoted: Sequence[str]) -> str:
+    for part in sorted((line for it in quoted for line in it.splitlines()), key=len, reverse=True):
+        text = text.replace(part, "")
+    return text
 
 
 def _in_brief(text: str, brief: Brief) -> bool:

@@ -8,6 +8,7 @@ from sendonce.domain.prospecting.briefs import Brief
 from sendonce.domain.prospecting.letter_vocabulary import (
     CURRENCIES,
     DENIALS,
+    ONLY_AS_WRITTEN,
     PHRASES,
     is_common,
     is_courtesy,
@@ -27,7 +28,7 @@ class Text:
         self._stems = {stem(word) for word in self._words}
 
     def has(self, word: str) -> bool:
-        if is_number(word):
+        if is_number(word) or word in ONLY_AS_WRITTEN:
             return word in self._words
         return stem(word) in self._stems or any(are_related(word, other) for other in self._words)
 

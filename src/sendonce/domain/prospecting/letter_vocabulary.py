@@ -32,7 +32,7 @@ _RUSSIAN_FORMS = """
     и а но или либо также тоже ещё если чтобы когда как где что чем это кто кого кому кем чего чему в во
     на с со к ко о об обо от до для по при за из у над под через между около про я мы вы он она они оно
     нас вас вам вами их им ему ей его её него неё них ним ней себя себе бы ли же то так там тут здесь
-    уже обычно например именно прежде всего поэтому потому поскольку ведь причём помимо благодаря ради
+    обычно например именно прежде всего поэтому потому поскольку ведь причём помимо благодаря ради
     вот просто скорее возможно вероятно есть быть будет будут будем будете буду является являются можно
     можем можете может могут сможем сможете смогут могли могу готов готова рад рада рады важно важна
     важен важны здравствуйте добрый доброе день утро вечер уважением уважаемые уважаемый уважаемая
@@ -42,7 +42,7 @@ _RUSSIAN_FORMS = """
     работаете работает работать специализируется специализируемся специализируетесь производим
     производите производит производят выпускаем выпускаете выпускает поставляем поставляете поставляет
     изготавливаем изготавливаете изготавливает создаём создаете отгружаем пишу пишем написать обращаюсь
-    обращаемся обратили видим вижу увидели увидел увидела нашли нашёл нашла заметили заметил заметила
+    обращаемся обратили видим вижу нашли нашёл нашла заметили заметил заметила
     изучили посмотрели ознакомились ознакомиться хотим хотел хотела хотели хотелось хочу хотите понимаем
     понимаю думаем думаю полагаем считаем расскажем рассказать расскажу рассказываем ответить ответьте
     ответим отвечу ответите отвечаем обсудить обсудим покажем показать пришлём пришлю прислать направим
@@ -53,11 +53,11 @@ _RUSSIAN_FORMS = """
     полезно полезны полезен полезна актуально актуален актуальна актуальны кратко коротко подробно
     подробнее посмотреть узнать получает получают использовать использует используют используете
     применяют применяется решить решать решает решают даёт дают дать позволяет позволяют позволит
-    включает включают состоит входит стоит касается относится начать начнём раз несколько один одна одно
-    одной заранее далее после перед вместе среди исходя насколько поводу связи рамках счёт образом виду
-    этой этого этом этих этим эти эта этому те тех тем кроме того радостью удовольствием ближайшее
-    ближайшие количество решили служат служит начинается начинаются получат занимает занимают отвечает
-    отвечают признателен признательна признательны берём берем ведём входят вместо получаете получит
+    включает включают состоит входит стоит касается относится начать начнём раз несколько
+    заранее далее после перед вместе среди исходя насколько поводу связи рамках счёт образом виду
+    этой этого этом этих этим эти эта этому те тех тем того радостью удовольствием ближайшее
+    ближайшие количество служат служит начинается начинаются получат занимает занимают отвечает
+    отвечают признателен признательна признательны берём берем ведём входят получаете получит
     значит только знаем
 """
 _ENGLISH_STEMS = """
@@ -71,20 +71,20 @@ _ENGLISH_STEMS = """
 _ENGLISH_FORMS = """
     a an the and or but if so as that this these those which who whom whose what when where how why
     whether while of in on at to for with from by about into over under through between within per via
-    than then like far i we you he she it they my our your yours ours its their his myself yourself
-    ourselves is are be am being been was were can could may might would will shall should do does let
+    than then like i we you he she it they my our your yours ours its their his myself yourself
+    ourselves is are be am being can could may might would will should do does let
     hello hi dear sir madam morning afternoon regards sincerely thanks thank kind wishes faithfully
     offer offers offering help helps helping make makes making work works working provide provides
     providing manufacture manufactures produce produces supply supplies supplying run runs build builds
     deliver delivers specialise specialises specialize specializes write writing reach reaching contact
-    see seeing saw found find learn noticed came across understand glad happy pleased delighted ready
+    see seeing found find learn noticed came across understand glad happy pleased delighted ready
     hope wish look looking forward hear open think believe show explain discuss talk speak meet arrange
     prepare answer reply chat schedule explore fit fits suit suits include includes allow allows enable
     enables bring brings mean means start starts begin support supports consider choose compare point
     points interested interesting useful relevant convenient suitable possible helpful short brief
     briefly quick important main current different similar own few please just also some any each
-    several one here there now next often usually because since after before together such both well too
-    even details note below above out up down first thought single job part only know
+    several here there now next often usually because since after before together such both well too
+    even details note below above out up first thought single job part only know
 """
 
 # -- what all other sentences are made of: a greeting, thanks, a question, a next step --
@@ -95,7 +95,7 @@ _RUSSIAN_COURTESY = """
     ответа ответу и а но или если чтобы когда как что это этот этого этой этом эту эти кто кем кому кого
     чем с со к в во на о об от до для по из у за ли бы же то так я мы вы вам вас вами наш наша наше наши
     нашем нашего нашей нашу наших вашей вашем вашего ваш ваши ваше ваших вашими вашим вашу компании
-    компания команде команды предприятии отделе буду будем будет будут есть быть был была были можно
+    компания команде команды предприятии отделе буду будем будет будут есть быть можно
     можем можете могу может могли хотим хотел хотела хотели хотелось хочу хотите готов готова готовы рад
     рада рады признателен признательна признательны интересно интересен интересна интересны интересует
     удобно удобнее удобен удобное актуально актуален актуальна полезно полезны полезен кратко коротко
@@ -115,32 +115,36 @@ _ENGLISH_COURTESY = """
     hello hi dear sir madam morning afternoon evening regards sincerely thanks thank kind wishes yours
     faithfully a an the and or but if so as that this these which who what when where how whether while of
     in on at to for with from by about more some any other i we you it our your is are be am can could may
-    might would will shall do does have let like glad happy pleased delighted hope look looking forward
+    might would will do does have let like glad happy pleased delighted hope look looking forward
     hear open interested interesting useful relevant convenient helpful possible worth interest discuss
     talk speak meet arrange schedule answer reply explain show send tell share explore learn see know
     contact question questions details detail information idea offer cooperation call conversation chat
     meeting letter email catalogue samples examples short brief quick next week weeks time minutes day
     days please just also simply further team company business point person right suits suit works fit
-    fits writing write task only first thought gives field work far
+    fits writing write task only first thought gives field work
 """
 # What a sentence about the company alone may say.
 _ABOUT_A_COMPANY = """
     производит производят выпускает выпускают изготавливает занимается занимаются поэтому потому
-    поскольку может предложить предложение видим видели знаем нашли заметили рассказать полезно также
+    поскольку может предложить предложение видим знаем нашли заметили рассказать полезно также
     свои своей своих запросу makes make produces produce builds build manufactures manufacture supplies
-    supply does see saw noticed found because since where know ваша вашей вашу ваше вашем вашего ваш
+    supply does see noticed found because since where know ваша вашей вашу ваше вашем вашего ваш
     компания компании компанию предприятие предприятии завод что мы вы вас вам в во на по из у и а но
     для с это как г пишем пишу обращаюсь поводу насколько направление работы работает области сфере
-    решили написать обратили внимание их её его наше наши the a an your our you we i it that this is are
-    in of for and to by with as far about who company business writing search field work like would tell
+    написать обратили внимание их её его наше наши the a an your our you we i it that this is are
+    in of for and to by with as about who company business writing search field work like would tell
     offer хотели бы обсудить подходит ли
 """
 
 PHRASES = (
     *("дайте знать", "дайте нам знать", "напишите нам", "ответьте нам"),
-    *("let me know", "let us know", "right person", "point me"),
+    *("был бы", "была бы", "были бы", "решили написать", "кроме того,"),
+    *("let me know", "let us know", "right person", "point me", "as far as", "shall we", "we shall"),
 )
 """Fixed turns whose words alone would say too much."""
+
+ONLY_AS_WRITTEN = frozenset(["warrant", "warrants", "contract", "contracts", "discount", "discounts"])
+"""They promise or threaten so much that a word of the brief which is merely like them allows none of them."""
 
 _PRICE_WORDS = frozenset(map(stem, ("цена", "стоимость", "стоит", "price", "cost", "costs")))
 
@@ -166,7 +170,7 @@ CURRENCIES |= {
 """How a stem names what a number counts: 30 percent is 30 %."""
 
 _DENYING = """
-    не нет ни нельзя никогда никто ничего без
+    не нет ни нельзя никогда никто ничего без кроме вместо except instead unless
     not no never none nothing nobody without cannot can't don't won't isn't aren't doesn't
 """
 DENIALS = frozenset(_DENYING.split())

@@ -35,7 +35,7 @@ _LONGEST_FIRST: dict[str, list[tuple[str, int]]] = {
     ),
     "en": sorted(((ending, _OF_NOUNS) for ending in _ENGLISH_ENDINGS.split()), key=lambda it: -len(it[0])),
 }
-_SHARED_BEGINNING, _LONGEST_DIFFERENCE = 5, 4
+_SHARED_BEGINNING, _SHARED_PART = 5, 0.7
 _CYRILLIC = re.compile("[а-я]")
 
 
@@ -88,13 +88,17 @@ def _cut(word: str, language: str) -> str:
 
 
 def are_related(one: str, other: str) -> bool:
-    """Whether two words begin alike and differ in little more than an ending: "deliver" and "delivery"."""
+    """Whether two words begin alike and differ in little more than an ending: "deliver" and "delivery".
+
+    "Control" and "contract" begin alike, too: so most of the longer stem has to be shared.
+    """
+    one, other = stem(one), stem(other)
     shared = 0
     for mine, theirs in zip(one, other, strict=False):
         if mine != theirs:
             break
         shared += 1
-    return shared >= _SHARED_BEGINNING and max(len(one), len(other)) - shared <= _LONGEST_DIFFERENCE
+    return shared >= _SHARED_BEGINNING and shared >= _SHARED_PART * max(len(one), len(other))
 
 
 def runs(of: list[str], length: int) -> set[tuple[str, ...]]:
