@@ -77,6 +77,26 @@ def test_cancel_skips_what_is_scheduled(stage: Stage) -> None:
     assert {job.reason for job in skipped} == {"cancelled"}
 
 
+def test_single_jobs_are_taken_back(stage: Stage) -> None:
+    """Only what is scheduled, only of the dispatch that is named, and with the reason; the books know."""
+    mailout_id = stage.running(3)
+    on_the_wire = stage.claim_one()
+    waiting = [job.id for job in stage.store.jobs.list(states=[JobState.SCHEDULED])]
+    take_back = stage.store.dispatches.take_back
+    assert take_back(stage.mailout(), waiting, "no") == 0
+    assert take_back(mailout_id, [on_the_wire.id, waiting[0]], "no") == 1
+    assert take_back(mailout_id, [waiting[0]], "again") == 0
+    books = stage.store.jobs.books(mailout_id)
+    assert (books.scheduled, books.sending, books.skipped) == (1, 1, 1)
+    assert [(it.id, it.reason) for it in stage.store.jobs.list(states=[JobState.SKIPPED])] == [
+        (waiting[0], "no")
+    ]
+    stage.check_books()
+    assert take_back(mailout_id, waiting, "no") == 1
+    stage.settle(on_the_wire, ACCEPTED)
+    assert stage.store.dispatches.complete(mailout_id) == MailoutStatus.SENT
+
+
 def test_nothing_is_skipped_unless_cancelled(stage: Stage) -> None:
     """A chunk of a mailout that goes on skips nothing."""
     mailout_id = stage.running(2)

@@ -14,6 +14,7 @@ from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.domain.prospecting.tasks import dedupe_task
 from sendonce.domain.prospecting.written_letters import WrittenLetter
+from sendonce.errors import RefusedByRule
 from sendonce.flows.prospecting.find_duplicates import find_all_duplicates
 from sendonce.flows.prospecting.plan_written_letters import finish_half_planned
 from sendonce.flows.prospecting.review_letter import approve_letter
@@ -124,3 +125,66 @@ def test_what_was_left_half_planned_passes_the_gate_again(
         desk.store.people.erase(parse_address("info@firma.ru"), "ann")
     finish_half_planned(desk.store)
     assert (desk.states(), desk.one().job_id) == (["skipped"], None)
+
+
+# -- when it is planned already ----------------------------------------------------------------------------
+
+
+def test_a_company_that_opts_out_gets_no_planned_letter(desk: Desk, tmp_path: Path) -> None:
+    company_id = desk.company("firma.ru")
+    desk.company("other.ru")
+    desk.write(auto=True)
+    assert desk.plan() == 2
+    desk.store.companies.opt_out(DEFAULT_TENANT, company_id, "a call", NOW)
+    assert desk.plan() == 0
+    desk.hurry()
+    assert [it["To"] for it in work(desk.store, tmp_path)] == ["info@other.ru"]
+    assert kept_back(desk, "firma.ru") == "the company does not want letters"
+
+
+def test_of_two_planned_letters_to_one_company_one_leaves(desk: Desk, tmp_path: Path) -> None:
+    first, second = two_companies(desk)
+    desk.write(auto=True)
+    assert desk.plan() == 2
+    merge(desk, first, second)
+    desk.plan()
+    desk.hurry()
+    assert [it["To"] for it in work(desk.store, tmp_path)] == ["info@first.ru"]
+
+
+def test_a_planned_letter_stays_when_a_duplicate_has_got_one(desk: Desk, tmp_path: Path) -> None:
+    first, second = two_companies(desk)
+    desk.write()
+    for domain in ("second.ru", "first.ru"):
+        approve_letter(desk.letters, letter_to(desk, domain), "ann")
+        assert desk.plan() == 1
+        if domain == "second.ru":
+            desk.hurry()
+            work(desk.store, tmp_path)
+    merge(desk, first, second)
+    desk.plan()
+    assert kept_back(desk, "first.ru") == "a duplicate of the company has a letter of this direction"
+
+
+def test_a_letter_taken_back_from_a_duplicate_makes_room_for_the_primary(desk: Desk) -> None:
+    first, second = two_companies(desk)
+    desk.write()
+    approve_letter(desk.letters, letter_to(desk, "second.ru"), "ann")
+    desk.plan()
+    merge(desk, first, second)
+    approve_letter(desk.letters, letter_to(desk, "first.ru"), "ann")
+    assert desk.plan() == 1
+    assert (letter_to(desk, "first.ru").status, letter_to(desk, "second.ru").status) == (
+        "scheduled",
+        "skipped",
+    )
+
+
+def test_a_direction_that_the_law_blocks_takes_its_letters_back(desk: Desk) -> None:
+    desk.company("firma.ru")
+    desk.write(auto=True)
+    desk.plan()
+    desk.direct(replace(BRITISH, jurisdiction="RU"))
+    with pytest.raises(RefusedByRule):
+        desk.plan()
+    assert "38-FZ" in (kept_back(desk, "firma.ru") or "")

@@ -208,6 +208,7 @@ MATRIX: dict[str, Ask] = {
     "written_letters.edit": lambda s, v: s.written_letters.edit(EVE, v.written.id, "s", "t", [], "eve"),
     "written_letters.skip": lambda s, v: s.written_letters.skip(EVE, v.written.id, "eve"),
     "written_letters.open_dispatch": lambda s, v: s.written_letters.open_dispatch(EVE, "default"),
+    "written_letters.scheduled": lambda s, v: s.written_letters.scheduled(EVE, "default"),
     "written_letters.begin_plan": lambda s, v: s.written_letters.begin_plan(
         EVE, v.written.id, v.dispatch, v.written.id, SLOT
     ),

@@ -282,6 +282,9 @@ class Dispatches(Protocol):
 
     def cancel_chunk(self, dispatch_id: DispatchId, size: int) -> int: ...
 
+    def take_back(self, dispatch_id: DispatchId, job_ids: Sequence[str], reason: str) -> int:
+        """scheduled → skipped for these jobs of a dispatch; how many. What is under way or settled stays."""
+
     def call_back_chunk(self, dispatch_id: DispatchId, longest: timedelta, size: int) -> int:
         """Jobs as in ``put_off_beyond`` are due now; how many of at most ``size``."""
 

@@ -406,6 +406,10 @@ class WrittenLetters(Protocol):
         direction, and where one of them wants none.
         """
 
+    def scheduled(self, tenant_id: TenantId, direction_id: str) -> Sequence[WrittenLetter]:
+        """Letters whose jobs wait for their time. One is unfit also where a duplicate of its company has got
+        a letter of this direction, or is getting it, and where a duplicate wants none."""
+
     def half_planned(self, limit: int) -> Sequence[WrittenLetter]:
         """Planned letters without a job, of all tenants."""
 

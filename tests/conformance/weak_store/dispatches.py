@@ -121,6 +121,15 @@ class WeakDispatches(MemoryDispatches):
         waiting = self._scheduled(dispatch_id)[:size]
         return sum(self._items.change(self._rows.jobs, row.id, skip) is not None for row in waiting)
 
+    def take_back(self, dispatch_id: str, job_ids: Sequence[str], reason: str) -> int:
+        now = self._rows.clock()
+
+        def skip(row: JobRow) -> JobRow | None:
+            own = row.dispatch_id == dispatch_id
+            return row if own and move(row, Move.SKIP, reason=reason, settled_at=now) else None
+
+        return sum(self._items.change(self._rows.jobs, it, skip) is not None for it in job_ids)
+
     def call_back_chunk(self, dispatch_id: str, longest: timedelta, size: int) -> int:
         now = self._rows.clock()
 

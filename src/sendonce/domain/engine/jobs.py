@@ -36,7 +36,7 @@ class Move(StrEnum):
     """Why a job changes its state."""
 
     CLAIM = "claim"
-    SKIP = "skip"  # suppressed or cancelled before it was claimed
+    SKIP = "skip"  # suppressed, cancelled or taken back before it was claimed
     ACCEPT = "accept"  # the provider's answer, or an event of this attempt
     DEFER = "defer"  # proven not accepted, or not a byte of the body left
     REFUSE = "refuse"

@@ -23,6 +23,7 @@ from sendonce.domain.prospecting.send_slots import LOOK_BACK, Slot, WorkingHours
 from sendonce.domain.prospecting.written_letters import KIND, LetterStatus, WrittenLetter, sent_text
 from sendonce.flows.prospecting.ask_gate import why_stop
 from sendonce.flows.prospecting.follow_answers import follow_answers
+from sendonce.flows.prospecting.take_back_letters import take_back_letters
 from sendonce.ports.prospecting import ProspectingStore
 
 _CHUNK = 500
@@ -42,6 +43,7 @@ def plan_written_letters(
     """Raises RefusedByRule for a direction that the law blocks."""
     follow_answers(store)
     finish_half_planned(store)
+    take_back_letters(store, direction)
     require_footing(direction)
     now = store.ledger.now()
     approved = _fit(store, tenant_id, direction)

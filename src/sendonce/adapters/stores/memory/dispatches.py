@@ -155,6 +155,11 @@ class MemoryDispatches:
             waiting = self._scheduled(dispatch_id)[:size]
             return sum(move(row, Move.SKIP, reason=CANCELLED, settled_at=now) for row in waiting)
 
+    def take_back(self, dispatch_id: str, job_ids: Sequence[str], reason: str) -> int:
+        with self._state.transaction() as now:
+            named = [row for row in self._state.jobs_of(dispatch_id) if row.id in job_ids]
+            return sum(move(row, Move.SKIP, reason=reason, settled_at=now) for row in named)
+
     def call_back_chunk(self, dispatch_id: str, longest: timedelta, size: int) -> int:
         with self._state.transaction() as now:
             far = self._put_off_past(dispatch_id, now + longest)[:size]

@@ -182,13 +182,21 @@ class SqlDispatches:
                 .order_by(J.id)
                 .limit(size)
             )
-            update = message_jobs.update().where(J.id.in_(chosen), in_state(JobState.SCHEDULED))
-            with counted(self._db, tx) as tally:
-                skipped = tx.execute(
-                    update.values(state="skipped", reason=CANCELLED, settled_at=now)
-                ).rowcount
-                tally.move(dispatch_id, JobState.SCHEDULED, JobState.SKIPPED, skipped)
-            return skipped
+            return self._skip(tx, dispatch_id, J.id.in_(chosen), CANCELLED, now)
+
+    def take_back(self, dispatch_id: str, job_ids: Sequence[str], reason: str) -> int:
+        with self._db.writing() as tx:
+            own = (J.dispatch_id == dispatch_id) & J.id.in_(job_ids)
+            return self._skip(tx, dispatch_id, own, reason, self._db.now(tx))
+
+    def _skip(
+        self, tx: Connection, dispatch_id: str, which: sa.ColumnElement[bool], reason: str, now: datetime
+    ) -> int:
+        update = message_jobs.update().where(which, in_state(JobState.SCHEDULED))
+        with counted(self._db, tx) as tally:
+            skipped = tx.execute(update.values(state="skipped", reason=reason, settled_at=now)).rowcount
+            tally.move(dispatch_id, JobState.SCHEDULED, JobState.SKIPPED, skipped)
+        return skipped
 
     def call_back_chunk(self, dispatch_id: str, longest: timedelta, size: int) -> int:
         with self._db.writing() as tx:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from datetime import datetime
 from typing import Any
 
@@ -23,8 +23,9 @@ from sendonce.adapters.stores.schema import (
 from sendonce.adapters.stores.sql.audit import insert_audit
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.prospecting.rivals import letter_to_group, mailbox_is_taken, wish_of_group
-from sendonce.adapters.stores.sql.rows import insert_for, new_id
+from sendonce.adapters.stores.sql.rows import in_state, insert_for, new_id
 from sendonce.domain.engine.ids import prefix_range
+from sendonce.domain.engine.jobs import JobState
 from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.domain.people.legal_gate import Addressee
 from sendonce.domain.prospecting.send_slots import LOOK_BACK, Slot, keeps_limit
@@ -242,6 +243,14 @@ class SqlWrittenLetters:
                 _change(tx, tenant_id, letter_id, approved, now, skipped)
                 return False
             return _change(tx, tenant_id, letter_id, approved, now, planned)
+
+    def scheduled(self, tenant_id: TenantId, direction_id: str) -> Sequence[WrittenLetter]:
+        own = (W.tenant_id == tenant_id) & (W.direction_id == direction_id)
+        rivals = (wish_of_group().label("wish"), letter_to_group("scheduled", "skipped").label("rival"))
+        query = _SELECT.add_columns(*rivals).where(own, in_state(JobState.SCHEDULED)).order_by(W.id)
+        with self._db.reading() as tx:
+            rows = tx.execute(query).all()
+        return [replace(_as_letter(row), unfit=_unfit(row) or _of_group(row)) for row in rows]
 
     def half_planned(self, limit: int) -> Sequence[WrittenLetter]:
         query = _SELECT.where(_HALF_PLANNED).order_by(W.id).limit(limit)
