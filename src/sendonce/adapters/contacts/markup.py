@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -85,6 +85,9 @@ _DRAWN_SIGNS = (
     'img[alt="@"],img[alt="at" i],img[alt="(at)" i],img[alt="[at]" i],img[alt="собака" i],'
     'i[class*="fa-at"],i[class*="icon-at"],span[class*="icon-at"]'
 )
+_NEAR = 300
+_WORD = re.compile(rb"[\w-]+")
+_MAX_AROUND = 100
 _DRAWN_MARKS = (
     b'="@"',
     b"='@'",
@@ -270,7 +273,15 @@ def _show_as_seen(page: Page, *, closely: bool = False) -> None:
         for node in page.tree.css(_DRAWN_SIGNS)[:_MAX_NODES]:
             node.replace_with("@")
     if page.tree.body is not None and any(word in page.styles for word in _TELLING_STYLES):
-        _apply_styles(page.tree.body, page.styles, page.markup.count(b"<"), closely=closely)
+        near = _words_near_signs(page.markup) if closely else frozenset()
+        _apply_styles(page.tree.body, page.styles, page.markup.count(b"<"), near)
+
+
+def _words_near_signs(markup: bytes) -> frozenset[bytes]:
+    """Of places where a decoy in an address would be: few selectors name anything there."""
+    signs = islice(re.finditer(b"@", markup), _MAX_AROUND)
+    places = (markup[max(0, sign.start() - _NEAR) : sign.end() + _NEAR] for sign in signs)
+    return frozenset(_WORD.findall(b"\n".join(places)))
 
 
 def _is_hidden(node: LexborNode) -> bool:
@@ -296,7 +307,7 @@ def _turn(node: LexborNode) -> None:
     node.replace_with(node.text(separator="")[::-1])
 
 
-def _apply_styles(body: LexborNode, styles: str, tags: int, *, closely: bool) -> None:
+def _apply_styles(body: LexborNode, styles: str, tags: int, near: frozenset[bytes]) -> None:
     left = _MAX_STYLE_WORK
     # Icons and dashes are drawn on every page, an @ on few.
     draws_signs = _DRAWN_AT.search(styles) is not None
@@ -311,7 +322,9 @@ def _apply_styles(body: LexborNode, styles: str, tags: int, *, closely: bool) ->
                 styled = _generate(body, made[1], made[2].lower(), content[1] or content[2])
             elif (hides or reverses) and (simple := _SIMPLE.match(selector)):
                 styled = _restyle(body, simple[1], hidden=bool(hides))
-            elif ((hides and closely) or reverses) and (nested := _NESTED.match(selector)):
+            elif (reverses or near) and (nested := _NESTED.match(selector)):
+                if not reverses and not near.issuperset(_names_of_last(nested[1])):
+                    continue
                 left -= tags * _WORK_OF_NESTED
                 styled = _restyle(body, nested[1], hidden=bool(hides)) if left >= 0 else 0
             else:
@@ -319,6 +332,12 @@ def _apply_styles(body: LexborNode, styles: str, tags: int, *, closely: bool) ->
             left -= tags + styled * _WORK_OF_STYLED
             if left < 0:
                 return
+
+
+def _names_of_last(selector: str) -> list[bytes]:
+    """``span`` and ``hide`` of ``.mail > span.hide``."""
+    last = selector.lower().replace(">", " ").split()[-1]
+    return _WORD.findall(last.encode("ascii", "ignore"))
 
 
 def _generate(body: LexborNode, selector: str, place: str, content: str) -> int:
