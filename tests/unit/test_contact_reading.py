@@ -193,6 +193,13 @@ HOSTILE = {
     "script brackets": "info@firma.ru <script>x='@'+" + "(" * 400_000 + "</script>",
     "script lists": "info@firma.ru <script>x='@';y=" + "[" * 400_000 + "</script>",
     "script quotes": "info@firma.ru <script>'@'" + "\"'`" * 400_000 + "</script>",
+    "script doubling": "info@firma.ru <script>a='@@@@';" + "a=a.concat(a,a);" * 6000 + "</script>",
+    "script templates": "info@firma.ru <script>a='@@@@';" + "a=`${a}${a}`;" * 7000 + "</script>",
+    "script joining": "info@firma.ru <script>a='@@@@';" + "a=a.split('').join(a);" * 4500 + "</script>",
+    "script replacing": "info@firma.ru <script>a='@@@@';"
+    + "a=a.replace('@','@@@@@@@@@');" * 3500
+    + "</script>",
+    "script growing": "info@firma.ru " + ("<script>a='@@@@';" + "a+='@@@@@@@@';" * 7000 + "</script>") * 4,
     "json": 'info@firma.ru <script type="application/ld+json">' + '{"a":[' * 200_000 + "</script>",
     "styles": "info@firma.ru <style>" + ".a{display:none}" * 20_000 + "</style>" + "<b class=a>x</b>" * 5000,
     "hidden": "info@firma.ru " + '<i style="display:none">x</i>' * 60_000,
@@ -218,6 +225,11 @@ def test_hostile_pages_take_seconds_at_the_most(shape: str) -> None:
     found = addresses(HOSTILE[shape])
     assert time.process_time() - began < 5
     assert "info@firma.ru" in found
+
+
+def test_a_script_that_puts_too_much_together_still_tells_what_it_writes() -> None:
+    script = "a='@@@@';" + "a=a.concat(a,a);" * 500 + "email='info@firma.ru'"
+    assert addresses(f"<script>{script}</script>") == ["info@firma.ru"]
 
 
 def test_of_hidden_blocks_the_links_stay_but_for_hidden_ones() -> None:

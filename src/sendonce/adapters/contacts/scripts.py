@@ -21,6 +21,8 @@ from sendonce.adapters.contacts.script_codes import shifted_back, slice_of, with
 
 MAX_SCRIPT = 100_000
 _MAX_VALUE = 4000
+# What is put together, in characters: so many times the script's length, and a little for the shortest.
+_WORK_BY_LENGTH, _LEAST_WORK = 2, 1000
 _MAX_DEPTH = 20
 
 _TOKEN = re.compile(
@@ -118,6 +120,7 @@ class _Reader:
         self._helpers = helpers
         self._made = False
         self._of_others = False
+        self._left = _LEAST_WORK + _WORK_BY_LENGTH * len(script)
         self._rot13 = rot13_is_used(script)
 
     def texts(self) -> Iterator[Text]:
@@ -138,7 +141,7 @@ class _Reader:
             if value is None:
                 return
             if sign == "+=" and isinstance(value, str):
-                value = str(self._known.get(name, "")) + value
+                value = _as_text(self._paid(str(self._known.get(name, "")) + value))
                 self._made = True
             self._known[name] = value if isinstance(value, list) else value[:_MAX_VALUE]
         elif self._token(2)[1] == "push" and isinstance(self._known.get(word), list):
@@ -200,6 +203,15 @@ class _Reader:
             return True
         return False
 
+    def _paid(self, value: Value) -> Value:
+        """Unknown once the work that the script may cause is done; what it simply writes is still read."""
+        if self._left > 0:
+            self._left -= len(value) if isinstance(value, str) else sum(map(len, value)) + len(value)
+        return value if self._left > 0 else _UNKNOWN
+
+    def _recalled(self, name: str) -> Value:
+        return self._paid(self._known.get(name, _UNKNOWN))
+
     def _evaluate(self) -> Value | None:
         self._made = False
         return self._sum(0)
@@ -244,7 +256,8 @@ class _Reader:
         text = _ESCAPE.sub(_unescaped, token[1:-1])
         if token[0] == "`" and "${" in text:
             self._made = True
-            return _SLOT.sub(lambda slot: _as_text(self._known.get(slot[1].rpartition(".")[2])), text)
+            filled = _SLOT.sub(lambda slot: _as_text(self._recalled(slot[1].rpartition(".")[2])), text)
+            return filled[:_MAX_VALUE]
         if "\\x" in token or "\\u" in token:
             self._made = True
         return text
@@ -254,7 +267,7 @@ class _Reader:
         items: list[str] = []
         while self._token(0)[0] != "end" and not self._take("]"):
             before = self._at
-            spread = all(self._token(ahead)[1] == "." for ahead in range(3))
+            spread = self._token(0)[1] == self._token(1)[1] == self._token(2)[1] == "."
             self._at += 3 * spread
             value = self._sum(depth + 1)
             items += (value or "")[: max(0, _MAX_VALUE - len(items))] if spread else [_as_text(value)]
@@ -273,13 +286,13 @@ class _Reader:
             return list(map(_as_text, self._arguments(depth + 1)))
         if self._token(0)[1] == "[" and self._token(1)[0] == "string" and self._token(2)[1] == "]":
             self._at += 3
-            return self._known.get(self._token(-2)[1].strip("\"'"), _UNKNOWN)
+            return self._recalled(self._token(-2)[1].strip("\"'"))
         while path[-1] not in self._known and self._token(0)[1] == "." and self._token(1)[0] == "name":
             path.append(self._token(1)[1])
             self._at += 2
         name = path[-1]
         if self._token(0)[1] != "(":
-            return self._known.get(name, _UNKNOWN if len(path) == 1 else None)
+            return self._recalled(name) if len(path) == 1 or name in self._known else None
         if path == ["Array", "from"]:
             return list(_as_text(next(iter(self._arguments(depth + 1)), "")))
         if name in ("fromCharCode", "atob", "escape", "unescape", "decodeURIComponent", "decodeURI"):
@@ -310,7 +323,7 @@ class _Reader:
             if self._token(0)[1] == "." and self._token(1)[0] == "name" and self._token(2)[1] == "(":
                 method = self._token(1)[1]
                 self._at += 2
-                value = self._applied(value, method, self._arguments(depth + 1))
+                value = self._paid(self._applied(value, method, self._arguments(depth + 1)))
                 self._made = True
             elif isinstance(value, list) and self._token(0)[1] == "[" and self._token(2)[1] == "]":
                 index = self._token(1)[1]
@@ -340,7 +353,8 @@ class _Reader:
             if "a-z" in pattern.lower():
                 return codecs.encode(value, "rot13") if self._rot13 else value
             what = re.sub(r"\\(.)", r"\1", pattern)
-        return value.replace(what, by) if what and by != _UNKNOWN else value
+        most = _MAX_VALUE // max(1, len(by)) + 1
+        return value.replace(what, by, most) if what and by != _UNKNOWN else value
 
 
 def _as_text(value: Value | None) -> str:
@@ -353,7 +367,7 @@ def _list_method(value: list[str], method: str, first: str) -> Value:
     if method == "reverse":
         return value[::-1]
     if method == "join":
-        return first.join(value)[:_MAX_VALUE]
+        return first.join(value[: _MAX_VALUE // max(1, len(first)) + 2])[:_MAX_VALUE]
     return value
 
 
