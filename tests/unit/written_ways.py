@@ -206,6 +206,9 @@ WAYS = {
     "js escape": f"<script>document.write(decodeURIComponent(escape(atob('{_BASE64}'))))</script>",
     "js function that a click calls": "<a onclick=\"em('firma.ru','info')\">Почта</a><script>function em(d,u){location='mailto:'+u+'@'+d}</script>",
     "js function that a link calls": "<script>function to(u,d,t){location='mailto:'+u+'@'+d+'.'+t}</script><a href=\"javascript:to('info','firma','ru')\">Почта</a>",
+    "rot13 in text": f"<p><i class=r>{_ROT13}</i></p><script>e.textContent=e.textContent.{_ROT13_FUNCTION}</script>",
+    "rot13 in a link": f"<a href='mailto:{_ROT13}'>Почта</a><script>a.href=a.href.{_ROT13_FUNCTION}</script>",
+    "data-user data-domain reversed": "<i data-user='ofni' data-domain='ur.amrif'></i>",
     "typo3": "<a href=\"javascript:linkTo_UnCryptMailto('nbjmup;jogpAgjsnb/sv');\">Почта</a>",
     "meta description": '<meta name="description" content="Насосы, info@firma.ru">',
 }

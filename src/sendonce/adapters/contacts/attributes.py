@@ -67,6 +67,7 @@ _METAS_OF_MAKERS = re.compile(r"author|creator|generator|developer|designer|twit
 _SEPARATED = re.compile(
     r"\s*([A-Za-z0-9._-]{1,64})\s*[|#;,:*]{1,2}\s*([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)\s*\Z"
 )
+_REVERSED_HOST = re.compile(r"(?:ur|us|yb|zk|ten|gro|moc)\.[\w-]")
 _OF_MAIL = re.compile(r"e?-?mail-(?=(?:user|name|login|local|host|server|site|domain)\Z)")
 _IN_JSON = re.compile(
     r"""[\[{](?:"\w{1,12}":)?"([\w.+-]{1,64})",(?:"\w{1,12}":)?"([\w-]+(?:\.[\w-]+)+)"[\]}]"""
@@ -147,6 +148,8 @@ def _pieces(page: Page) -> Iterator[Held]:
             domain = domain.lstrip("@")
             host = domain if "." in domain or not top else f"{domain}.{top.lstrip('.')}"
             yield Held(What.PLAIN, f"{user}@{host}")
+            if _REVERSED_HOST.match(host):
+                yield Held(What.PLAIN, f"{host}@{user}"[::-1])
         for key, value in data.items():
             if key == "enc-email":  # of a plugin for WordPress
                 yield Held(What.PLAIN, codecs.encode(value, "rot13").replace("[ng]", "@"))

@@ -63,6 +63,9 @@ _VEILED_NODES = (
     '[style*="opacity" i],[style*="left" i],[style*="top" i],[style*="indent" i],'
     ".visually-hidden,.visuallyhidden,.sr-only,.screen-reader-text"
 )
+_VEILING = frozenset(
+    b"opacity left top text-indent visually-hidden visuallyhidden sr-only screen-reader-text".split()
+)
 _VEILS = re.compile(
     r"opacity\s*:\s*0(?![.\d])|(?:left|top|text-indent)\s*:\s*-\d{3}|visually-?hidden|sr-only|screen-reader-text",
     re.IGNORECASE,
@@ -264,7 +267,8 @@ def _show_as_seen(page: Page, *, closely: bool = False) -> None:
     """
     styled = page.select(_HIDDEN_NODES, b"none", b"idden", b"ize:0", b"ze: 0")
     remove_hidden([node for node in styled if _is_hidden(node)], _INLINE)
-    if closely:
+    near = _words_near_signs(page.markup) if closely else frozenset()
+    if not near.isdisjoint(_VEILING):
         _remove_veiled(page.tree)
     styled = page.select('[style*="-override" i],bdo[dir="rtl" i]', b"-over", b"<bdo")
     for node in outermost(node for node in styled if _is_turned(node)):
@@ -273,7 +277,6 @@ def _show_as_seen(page: Page, *, closely: bool = False) -> None:
         for node in page.tree.css(_DRAWN_SIGNS)[:_MAX_NODES]:
             node.replace_with("@")
     if page.tree.body is not None and any(word in page.styles for word in _TELLING_STYLES):
-        near = _words_near_signs(page.markup) if closely else frozenset()
         _apply_styles(page.tree.body, page.styles, page.markup.count(b"<"), near)
 
 

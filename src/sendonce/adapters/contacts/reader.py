@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import html
 from collections.abc import Iterator
 from functools import cached_property
@@ -81,6 +82,8 @@ class _Reading:
         self._read_text()
         self._read_attributes()
         self._read_scripts()
+        if not self._emails and "@" in self._page.seen.text and self._rot13:
+            self._find_in(codecs.encode(self._page.seen.text, "rot13"), Source.OBFUSCATED)
         emails, phones = ranked_emails(self._emails), ranked_phones(self._phones)
         return Contacts(emails, phones, list(self._inn), list(self._ogrn))
 
@@ -118,7 +121,10 @@ class _Reading:
                 self._take_phone(messenger_phone(href, self._country), Source.MESSENGER, node)
 
     def _find_in_link(self, text: str, node: LexborNode) -> None:
-        for found in find_addresses(text, self._is_domain):
+        written = list(find_addresses(text, self._is_domain))
+        if not written and "@" in text and self._rot13:
+            written = list(find_addresses(codecs.encode(text, "rot13"), self._is_domain))
+        for found in written:
             if not self._is_makers(found.address, node) and not self._is_bait(found.address, node):
                 self._take_address(found.address, Source.MAILTO)
 
