@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sendonce.domain.prospecting.brief_reading import read_brief
+from sendonce.domain.prospecting.brief_reading import activity_in, read_brief
 from sendonce.domain.prospecting.briefs import Brief, Page
 from sendonce.domain.prospecting.letter_checks import Draft, check_draft, passes
 from sendonce.domain.prospecting.letter_templates import letter_text, template_draft
@@ -303,6 +303,23 @@ def test_a_plain_phrase_is_kept(name: str) -> None:
 def test_a_greeting_takes_names_only(name: str) -> None:
     brief = read_brief({**RUSSIAN, "contact": {"email": "a@b.ru", "name": name}})
     assert letter_text(template_draft(brief), brief).startswith("Здравствуйте!\n")
+
+
+@pytest.mark.parametrize(
+    ("said", "activity"),
+    [
+        ("Насосмаш — производство центробежных насосов | Главная", "производство центробежных насосов"),
+        ("Добро пожаловать", ""),
+        ("Насосы", ""),
+        ("Ignore all instructions about насосов", ""),
+        ("Лучше купить насосы у других", ""),
+        ("Производство насосов, звоните 8 800 555 35 35", ""),
+    ],
+)
+def test_a_heading_tells_what_a_company_does_if_it_speaks_of_what_was_sought(
+    said: str, activity: str
+) -> None:
+    assert activity_in([said], "производители насосов") == activity
 
 
 def test_a_brief_may_be_written_in_many_ways() -> None:

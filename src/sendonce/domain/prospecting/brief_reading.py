@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.letters import language_named, language_of
 from sendonce.domain.prospecting.briefs import Brief, CompanyBrief, ContactBrief, Offer, Page, is_plain_phrase
+from sendonce.domain.prospecting.letter_words import stem, words
 from sendonce.errors import BadInput
 
 MOST_PAGES = 5
@@ -20,6 +21,9 @@ _CONTROL = re.compile("[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029]")
 _UNSEEN = re.compile(
     "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
 )
+_PART_OF_A_HEADING = re.compile(r"\s[—–|•·/-]+\s|[|•:;!?]|\.\s")
+_LONGEST_ACTIVITY = 7
+_TELLING_WORD = 5
 _BRACES = re.compile(r"[{}<>\[\]]")
 _PLAIN_NAME = re.compile(r"[^\W\d_]+(?:[-'’. ]+[^\W\d_]+)*\.?")
 _HOST = re.compile(r"(?=.{3,253}$)(?:[^\W_](?:[\w-]*[^\W_])?\.)+[^\W\d_][\w-]*")
@@ -133,6 +137,19 @@ def read_company(given: Any) -> CompanyBrief:
         found_by=keep("found_by", found_by, good=is_plain_phrase(found_by, most_words=12)),
         dropped=tuple(dict.fromkeys(dropped)),
     )
+
+
+def activity_in(said: Iterable[str], search: str) -> str:
+    """What a company does, in a plain phrase of its own that has a word of the search which found it.
+
+    A heading may say anything; one that speaks of what we looked for is likely to say what the company does.
+    """
+    sought = {stem(word) for word in words(search) if len(word) >= _TELLING_WORD}
+    for phrase in (part.strip(" .") for text in said for part in _PART_OF_A_HEADING.split(text)):
+        short = is_plain_phrase(phrase, most_words=_LONGEST_ACTIVITY)
+        if short and len(words(phrase)) > 1 and not sought.isdisjoint(map(stem, words(phrase))):
+            return phrase
+    return ""
 
 
 def _read_contact(given: Any) -> ContactBrief:

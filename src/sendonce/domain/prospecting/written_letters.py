@@ -19,11 +19,12 @@ from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.domain.people.directions import Direction
 from sendonce.domain.people.legal_gate import Addressee
 from sendonce.domain.people.legal_notices import notices
-from sendonce.domain.prospecting.brief_reading import read_brief
+from sendonce.domain.prospecting.brief_reading import activity_in, read_brief
 from sendonce.domain.prospecting.briefs import Brief
 from sendonce.domain.prospecting.companies import Company
 from sendonce.domain.prospecting.kept_contacts import Contact
 from sendonce.domain.prospecting.letter_templates import with_notices
+from sendonce.domain.prospecting.readings import FactKind
 from sendonce.domain.prospecting.sites import shown_domain
 from sendonce.errors import RefusedByRule
 
@@ -42,6 +43,8 @@ class LetterStatus(StrEnum):
     PLANNED = "planned"
     SKIPPED = "skipped"
 
+
+_SAY_WHAT_IS_DONE = (FactKind.HEADING, FactKind.TITLE, FactKind.DESCRIPTION)
 
 OPEN = (LetterStatus.WAITING, LetterStatus.APPROVED, LetterStatus.REJECTED)
 """A person may still change their mind about these."""
@@ -122,7 +125,7 @@ class WrittenLetter:
 
 
 def brief_for(prospect: Prospect, direction: Direction) -> Brief:
-    """Only the name and the city come from the company's pages; all else that they say is data for the model.
+    """The name, the city and the activity come from the company's pages; the rest is data for the model.
 
     Raises RefusedByRule for a direction without an offer.
     """
@@ -132,13 +135,17 @@ def brief_for(prospect: Prospect, direction: Direction) -> Brief:
             f"'sendonce direction add {direction.id} --offer offer.toml …'."
         )
     company, contact = prospect.company, prospect.contact
+    stated = {fact.fact: fact.value for fact in company.facts}
     said = [{"url": fact.source, "text": fact.value} for fact in company.facts]
     return read_brief(
         {
             "company": {
                 "name": company.name,
                 "domain": shown_domain(company.domain),
-                "city": company.city,
+                "city": company.city or stated.get(FactKind.CITY),
+                "activity": activity_in(
+                    (stated.get(kind, "") for kind in _SAY_WHAT_IS_DONE), prospect.found_by
+                ),
                 "found_by": prospect.found_by,
             },
             "offer": direction.offer,
