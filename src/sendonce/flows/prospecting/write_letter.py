@@ -69,10 +69,14 @@ def _from_template(brief: Brief) -> tuple[Draft, list[LetterCheck]]:
 
     What still fails when nothing is said of the company is the offer's own: its owner said it.
     """
+    fullest = _template_without(brief, [])
+    if passes(fullest[1]):
+        return fullest
     said = [name for name in _FIELDS_OF_THE_COMPANY if getattr(brief.company, name)]
-    *fuller, barest = [_template_without(brief, names) for names in (*_each_alone_then_more(said), said)]
+    barest = _template_without(brief, said)
     faults = _failed(barest[1])
-    return next((made for made in fuller if _failed(made[1]) <= faults), barest)
+    tried = (_template_without(brief, names) for names in _each_alone_then_more(said))
+    return next((made for made in tried if _failed(made[1]) <= faults), barest)
 
 
 def _each_alone_then_more(names: list[str]) -> Iterator[list[str]]:
