@@ -209,6 +209,7 @@ WAYS = {
     "rot13 in text": f"<p><i class=r>{_ROT13}</i></p><script>e.textContent=e.textContent.{_ROT13_FUNCTION}</script>",
     "rot13 in a link": f"<a href='mailto:{_ROT13}'>Почта</a><script>a.href=a.href.{_ROT13_FUNCTION}</script>",
     "data-user data-domain reversed": "<i data-user='ofni' data-domain='ur.amrif'></i>",
+    "three cells": "<table><tr><td>info</td><td>@</td><td>firma.ru</td></tr></table>",
     "typo3": "<a href=\"javascript:linkTo_UnCryptMailto('nbjmup;jogpAgjsnb/sv');\">Почта</a>",
     "meta description": '<meta name="description" content="Насосы, info@firma.ru">',
 }

@@ -1,7 +1,8 @@
 """Addresses that a few lines of JavaScript put together: a tiny evaluator of constant string expressions.
 
-It knows literals, variables, ``+``, ``join``, ``reverse``, ``replace``, ``fromCharCode``, ``atob`` and
-``unescape``. Nothing is run: what it does not know breaks the expression off. Each token is read once.
+It knows literals, variables, ``+``, ``join``, ``push``, ``reverse``, ``replace``, ``slice``,
+``fromCharCode``, ``atob``, ``unescape`` and functions that join what they are given. Nothing is run: what it
+does not know breaks the expression off. Each token is read once.
 """
 
 from __future__ import annotations

@@ -72,6 +72,10 @@ _LONELY_DOT = re.compile(
     r"(?<=[\w])\s+\.\s*(?=[A-Za-zрф]{2,6}\b)|(?<=[\w])\.\s(?=(?:ru|com|рф|net|org|su|by|kz)\b)"
 )
 _SPACED_AT = re.compile(r"([A-Za-z0-9._-]+)[ \t]+@[ \t]*(?=\w)")
+# Three cells of a table.
+_LONELY_AT = re.compile(
+    r"(?<![^\n])([A-Za-z0-9._-]{2,40})\s{1,8}@\s{1,8}(?=[A-Za-z0-9-]{2,63}\.[a-z]{2,6}\s*(?:\n|\Z))"
+)
 _AT_THEN_SPACE = re.compile(r"(?<=[A-Za-z0-9])@\s{1,4}(?=[\w-]+\s*\.)")
 
 _LOCAL = re.compile(r"[A-Za-z0-9._%+'&=~-]+\Z")
@@ -191,7 +195,7 @@ def reveal(text: str) -> str:
     if any(word in lowered for word in _WORDS):
         text = _reveal_words(text)
     if " @" in text or "@ " in text or "@\n" in text:
-        text = _SPACED_AT.sub(_join_spaced, text)
+        text = _LONELY_AT.sub(_join_spaced, _SPACED_AT.sub(_join_spaced, text))
         text = _AT_THEN_SPACE.sub("@", text)
     return _LONELY_DOT.sub(".", text) if "@" in text and (" ." in text or ". " in text) else text
 
