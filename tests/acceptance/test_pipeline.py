@@ -149,7 +149,8 @@ def test_sites_become_letters(undisturbed: dict[str, Any]) -> None:
     assert len(undisturbed["companies"]) == len({site.domain for site in chosen_sites()})
     duplicates = [row for row in undisturbed["companies"] if "'duplicate'" in row]
     assert len(duplicates) == 1
-    assert all("'merged'" in row for row in undisturbed["pairs"])
+    assert len({row.split("', '")[1] for row in undisturbed["pairs"]}) == 1
+    assert all("'merged'" in row for row in undisturbed["pairs"] if "'name'" not in row)
     assert len(undisturbed["letters"]) == len(undisturbed["companies"]) - len(duplicates)
     planned = [row for row in undisturbed["letters"] if row.endswith("'planned')")]
     assert len(set(undisturbed["jobs"])) == len(planned) > len(undisturbed["letters"]) / 2
