@@ -200,6 +200,7 @@ HOSTILE = {
     + "a=a.replace('@','@@@@@@@@@');" * 3500
     + "</script>",
     "script growing": "info@firma.ru " + ("<script>a='@@@@';" + "a+='@@@@@@@@';" * 7000 + "</script>") * 4,
+    "scripts": "info@firma.ru " + ("<script>a='@@@@';" + "a=a+a+a+a;" * 5 + "a;" * 30 + "</script>") * 15_000,
     "json": 'info@firma.ru <script type="application/ld+json">' + '{"a":[' * 200_000 + "</script>",
     "styles": "info@firma.ru <style>" + ".a{display:none}" * 20_000 + "</style>" + "<b class=a>x</b>" * 5000,
     "hidden": "info@firma.ru " + '<i style="display:none">x</i>' * 60_000,

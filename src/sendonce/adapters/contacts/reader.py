@@ -45,6 +45,7 @@ from sendonce.errors import BadInput
 _LINKS = '[href*=":"],form[action*=":"]'
 _CLOUDFLARE = '[data-cfemail],[href*="/cdn-cgi/l/email-protection#"]'
 _MAX_LINKS = 5000
+_MAX_SCRIPTS = 500
 _MAX_HIDING = 4
 _MAX_CALLS = 100
 
@@ -173,7 +174,8 @@ class _Reading:
 
     @cached_property
     def _scripts(self) -> list[str]:
-        return [script.body for script in self._page.scripts if "ld+json" not in script.attributes]
+        scripts = [script.body for script in self._page.scripts if "ld+json" not in script.attributes]
+        return scripts[:_MAX_SCRIPTS]
 
     @cached_property
     def _variables(self) -> dict[str, str | list[str]]:
