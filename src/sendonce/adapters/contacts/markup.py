@@ -273,7 +273,7 @@ def _show_as_seen(page: Page, *, closely: bool = False) -> None:
     styled = page.select('[style*="-override" i],bdo[dir="rtl" i]', b"-over", b"<bdo")
     for node in outermost(node for node in styled if _is_turned(node)):
         _turn(node)
-    if any(mark in page.markup for mark in _DRAWN_MARKS) or '="соба' in page.html or "='соба" in page.html:
+    if any(mark in page.markup for mark in _DRAWN_MARKS) or "обак" in page.html:
         for node in page.tree.css(_DRAWN_SIGNS)[:_MAX_NODES]:
             node.replace_with("@")
     if page.tree.body is not None and any(word in page.styles for word in _TELLING_STYLES):
