@@ -198,6 +198,7 @@ TURNED = {
         "В ответ на ваш запрос предлагаем ремонт насосов.",
         "... --- ... .--. .- -.--",
         "Мы были на вашем предприятии и увидели ваши насосы.",
+        "Мы посмотрели ваши насосы и изучили ваше предприятие.",
     ],
     "en": [
         "Please share this letter with your team and the business.",
@@ -211,6 +212,10 @@ TURNED = {
         "You shall have a call with our team next week.",
         "Please open the details in this email and reply with your contact information.",
         "Pump repair from 500 euro.",
+        "Reply with the details of your pumps.",
+        "Write to your team about pump repair.",
+        "Your team came to our plant for pump repair.",
+        "Your plant should consider pump repair now.",
     ],
 }
 """About the repair of pumps: orders, false history and words in disguise, all in words that are allowed."""

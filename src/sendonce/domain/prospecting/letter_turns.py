@@ -16,8 +16,8 @@ _OURS = frozenset(["we", "i", "me", "us", "gladly", "happily"])
 _HELPING = frozenset(["will", "can", "could", "would", "may", "might", "also"])
 _BEFORE_A_NOUN = frozenset(["a", "the", "short", "quick", "brief", "minute", "first", "our"])
 _READERS_DUTY = frozenset(["you", "have", "need", "please", "want", "ask"])
-_ORDERS = frozenset(["send", "tell", "share", "call", "contact"])
-_OPENS = re.compile(r"\bopen (?!to\b|for\b)")
+_ORDERS = frozenset(["send", "tell", "share", "call", "contact", "write"])
+_OTHER_ORDERS = re.compile(r"\bopen (?!to\b|for\b)|\breply with\b")
 
 _TO_GIVE = frozenset(["отправить", "прислать", "направить", "предоставить", "подготовить"])
 _FROM_THE_READER = frozenset(["нам", "мне", "можете", "пожалуйста", "через"])
@@ -40,7 +40,7 @@ def orders(text: str) -> Iterator[str]:
     for sentence in whole_sentences(plain(text)):
         found = words(sentence)
         yield from (word for at, word in enumerate(found) if word in _ORDERS and not _is_ours(found[:at]))
-        yield from (match[0].strip() for match in _OPENS.finditer(sentence))
+        yield from (match[0].strip() for match in _OTHER_ORDERS.finditer(sentence))
         if (given := _TO_GIVE.intersection(found)) and not _FROM_THE_READER.isdisjoint(found):
             yield min(given)
 

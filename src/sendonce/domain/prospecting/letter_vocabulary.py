@@ -4,7 +4,7 @@ A model that obeys a page can then say nothing that its brief does not. So nothi
 promises, counts, denies, asks for money, or sends the reader somewhere else. Of verbs only the forms that
 such a letter needs: "we offer" is fine, "you asked us" would be a claim.
 
-Even common words can ask for what nobody should ("send us your list of customers"). So they may only stand in
+Even common words can ask for what nobody ("send us your list of customers"). So they may only stand in
 a sentence that says something of the offer; all other sentences are made of the words of courtesy alone.
 """
 
@@ -32,7 +32,7 @@ _RUSSIAN_FORMS = """
     и а но или либо также тоже ещё если чтобы когда как где что чем это кто кого кому кем чего чему в во
     на с со к ко о об обо от до для по при за из у над под через между около про я мы вы он она они оно
     нас вас вам вами их им ему ей его её него неё них ним ней себя себе бы ли же то так там тут здесь
-    обычно например именно прежде всего поэтому потому поскольку ведь причём помимо благодаря ради
+    обычно например именно прежде всего поэтому потому поскольку ведь причём благодаря ради
     вот просто скорее возможно вероятно есть быть будет будут будем будете буду является являются можно
     можем можете может могут сможем сможете смогут могли могу готов готова рад рада рады важно важна
     важен важны здравствуйте добрый доброе день утро вечер уважением уважаемые уважаемый уважаемая
@@ -43,7 +43,7 @@ _RUSSIAN_FORMS = """
     производите производит производят выпускаем выпускаете выпускает поставляем поставляете поставляет
     изготавливаем изготавливаете изготавливает создаём создаете отгружаем пишу пишем написать обращаюсь
     обращаемся обратили видим вижу нашли нашёл нашла заметили заметил заметила
-    изучили посмотрели ознакомились ознакомиться хотим хотел хотела хотели хотелось хочу хотите понимаем
+    ознакомиться хотим хотел хотела хотели хотелось хочу хотите понимаем
     понимаю думаем думаю полагаем считаем расскажем рассказать расскажу рассказываем ответить ответьте
     ответим отвечу ответите отвечаем обсудить обсудим покажем показать пришлём пришлю прислать направим
     направить отправим отправлю отправить подготовим подготовлю подготовить подобрать подберём подойдёт
@@ -72,12 +72,12 @@ _ENGLISH_FORMS = """
     a an the and or but if so as that this these those which who whom whose what when where how why
     whether while of in on at to for with from by about into over under through between within per via
     than then like i we you he she it they my our your yours ours its their his myself yourself
-    ourselves is are be am being can could may might would will should do does let
+    ourselves is are be am being can could may might would will do does let
     hello hi dear sir madam morning afternoon regards sincerely thanks thank kind wishes faithfully
     offer offers offering help helps helping make makes making work works working provide provides
     providing manufacture manufactures produce produces supply supplies supplying run runs build builds
     deliver delivers specialise specialises specialize specializes write writing reach reaching contact
-    see seeing found find learn noticed came across understand glad happy pleased delighted ready
+    see seeing found find learn noticed understand glad happy pleased delighted ready
     hope wish look looking forward hear open think believe show explain discuss talk speak meet arrange
     prepare answer reply chat schedule explore fit fits suit suits include includes allow allows enable
     enables bring brings mean means start starts begin support supports consider choose compare point
