@@ -237,11 +237,13 @@ class Life(RuleBasedStateMachine):
         for settlement in self.told:
             self._tell(settlement)
         for mailout_id in self.mailouts:
-            self.stage.store.dispatches.set_paused(mailout_id, False)
             let_a_moment_pass(self.stage.store)
             while self.stage.store.dispatches.cancel_chunk(mailout_id, 100):
                 let_a_moment_pass(self.stage.store)
-        for _ in range(3):
+        for _ in range(4):
+            # Each time: a paused mailout that was called over too early is opened again by what is found.
+            for mailout_id in self.mailouts:
+                self.stage.store.dispatches.set_paused(mailout_id, False)
             while self.in_hand:
                 self.send(0, "accepted", late=False)
             self.resolve_truthfully()
