@@ -44,7 +44,7 @@ class CampaignDesk:
     @property
     def slack(self) -> timedelta:
         """By how much a worker may be late with a letter."""
-        return self.clock.passed(timedelta(seconds=1.5))
+        return self.clock.passed(timedelta(seconds=4))
 
     @property
     def horizon(self) -> timedelta:
