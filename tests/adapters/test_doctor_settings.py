@@ -287,7 +287,7 @@ def test_what_hangs_or_fails_does_not_keep_the_others_from_being_told() -> None:
     ]
     began = time.monotonic()
     found = asyncio.run(examine(probes, patience=0.1))
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     assert [(check.name, check.verdict) for check in found] == [
         ("a", "stop"),
         ("b", "stop"),

@@ -214,7 +214,7 @@ def test_one_deadline_holds_for_everything(scheme: str, first: bytes, drop: byte
     began = time.monotonic()
     with dripping(first, drop) as port, pytest.raises(FetchRefused, match=told):
         fetch(f"{scheme}://127.0.0.1:{port}/p.png", rules)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 8
 
 
 def test_a_name_server_that_does_not_answer_is_left() -> None:
@@ -229,7 +229,7 @@ def test_a_name_server_that_does_not_answer_is_left() -> None:
     with pytest.raises(FetchRefused, match="takes too long"):
         fetch("https://images.example/p.png", FetchRules(MOST_BYTES, seconds=0.2), resolve=resolve)
     never.set()
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 8
 
 
 @pytest.mark.parametrize(

@@ -442,7 +442,7 @@ def test_a_refused_start_is_on_the_page(desk: Desk) -> None:
 
 def test_a_notion_that_hangs_holds_nobody_else(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """Signed events wait for Notion in threads of their own: readers and the proxy get answers meanwhile."""
-    monkeypatch.setattr(notion_inbox, "QUICK", Policy(rate=1000, burst=1000, tries=1, patience=1.5))
+    monkeypatch.setattr(notion_inbox, "QUICK", Policy(rate=1000, burst=1000, tries=1, patience=4.0))
     desk.edit(status=READY)
     job = desk.store.jobs.list(dispatch_id=desk.http.stage.running())[0]
     link = f"/unsubscribe?token={token_of(job)}"
@@ -455,12 +455,10 @@ def test_a_notion_that_hangs_holds_nobody_else(desk: Desk, monkeypatch: pytest.M
     hung = [threading.Thread(target=tell) for _ in range(6)]
     for thread in hung:
         thread.start()
-    began = time.monotonic()
-    while time.monotonic() - began < 1.0:
-        asked = time.monotonic()
+    for _ in range(5):
         assert desk.http.ask("GET", "/readyz").status == 200
         assert desk.http.ask("POST", link, b"List-Unsubscribe=One-Click").status == 200
-        assert time.monotonic() - asked < 1.0
+    assert answers == []
     for thread in hung:
         thread.join(20)
     desk.notion.fail()
@@ -471,7 +469,7 @@ def test_what_finds_too_many_waiting_for_notion_is_turned_away(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At once: Notion comes again, and nobody piles up."""
-    monkeypatch.setattr(notion_inbox, "QUICK", Policy(rate=1000, burst=1000, tries=1, patience=3.0))
+    monkeypatch.setattr(notion_inbox, "QUICK", Policy(rate=1000, burst=1000, tries=1, patience=5.0))
     monkeypatch.setattr(service, "_MOST_WAITING", 2)
     desk.edit(status=READY)
     desk.notion.sandbox.post("notion/faults", {"slow": [20_000, 20_000]})
@@ -480,7 +478,7 @@ def test_what_finds_too_many_waiting_for_notion_is_turned_away(
     def tell() -> None:
         began = time.monotonic()
         status = desk.signed(changed(desk.page))
-        answers.append((status, time.monotonic() - began < 2.5))
+        answers.append((status, time.monotonic() - began < 4.5))
 
     hung = [threading.Thread(target=tell) for _ in range(6)]
     for thread in hung:

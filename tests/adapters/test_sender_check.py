@@ -95,7 +95,7 @@ def test_a_provider_that_does_not_answer_in_time_refuses_nobody() -> None:
         settings = load_settings({**WELL, **SES, "AWS_ENDPOINT_URL_SESV2": url}, dotenv=None)
         began = time.monotonic()
         assert make_sender_check(settings, MemoryStore(), 0.3).refusals(OWN_SENDER, nobody) == []
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 8
 
 
 def test_what_is_well_is_not_asked_again_at_once() -> None:

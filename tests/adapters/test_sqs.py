@@ -428,7 +428,7 @@ def test_a_cancelled_puller_leaves_no_thread_that_waits(sqs: SqsServer, certific
 
     began = time.monotonic()
     asyncio.run(main())  # waits for the threads of the loop
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
 
 
 def test_a_long_poll_gets_what_comes_meanwhile(sqs: SqsServer) -> None:

@@ -71,7 +71,7 @@ def test_sigterm_drains_and_leaves_nothing_behind(world: World) -> None:
     until(lambda: world.eye.sending_of(worker.pid), 20, "letters are sending")
     began = time.monotonic()
     assert worker.end() == 0, worker.log.read_text()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
     states = world.states()
     assert set(states) <= {"sent", "scheduled"}
     assert states.get("sent", 0) == len(accepted(world))
@@ -140,7 +140,7 @@ def test_a_provider_that_hangs_leaves_its_own_calls_in_doubt_and_no_others(world
     until(lambda: len(accepted(world)) == CONNECTIONS, 20, "all connections hang")
     began = time.monotonic()
     assert worker.end() == 0, worker.log.read_text()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
     assert world.states() == {"in_doubt": CONNECTIONS, "scheduled": 100 - CONNECTIONS}
 
 
