@@ -58,7 +58,7 @@ def test_every_word_is_used(word: str) -> None:
 
 
 def port_names() -> list[str]:
-    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in (SOURCE / "ports").glob("*.py")]
+    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in (SOURCE / "ports").rglob("*.py")]
     return [node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
 
 
