@@ -130,6 +130,7 @@ def test_a_campaign_from_file_to_finish(agency: Run, given: dict[str, str], tmp_
         ('tenant = "acme"', 'tenant = "../x"', "'../x' cannot be the id of a tenant"),
         ('template = "first.md"', 'template = "gone.md"', "Line 10: there is no file"),
         ('direction = "pumps"', 'direction = "cars"', "acme has no direction 'cars'"),
+        ("{{ name }}, did", "{name|friends}, did", "Line 13: {name|friends} would be sent as it stands"),
         ("[window]", "[windows]", "Line 5: there is no 'windows' here. Did you mean window"),
     ],
 )

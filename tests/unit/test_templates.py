@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sendonce.domain.engine.templates import Template, Variable
+from sendonce.domain.engine.templates import Template, Variable, half_written
 from sendonce.errors import BadInput
 
 
@@ -74,3 +74,13 @@ def test_what_has_neither_value_nor_default_is_missing() -> None:
 @given(st.text().filter(lambda text: "{{" not in text))
 def test_text_without_double_braces_is_itself(text: str) -> None:
     assert "".join(map(str, Template.parse(text).parts)) == text
+
+
+@pytest.mark.parametrize("text", ["Hi {name}!", "{ имя | друзья }, добрый день", "x {{ a }} {first_name}"])
+def test_a_word_in_single_braces_is_half_a_variable(text: str) -> None:
+    assert half_written(text)
+
+
+@pytest.mark.parametrize("text", ["{{ name }}", '{{ name | default: "x" }}{ }', "a { b c }", "{1}", "}{"])
+def test_other_braces_are_text(text: str) -> None:
+    assert half_written(text) is None

@@ -20,6 +20,7 @@ from sendonce.domain.campaigns.warm_up import default_ramp, parse_ramp
 from sendonce.domain.engine.hosts import is_loopback, is_loopback_url
 from sendonce.domain.engine.letters import Letter
 from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity
+from sendonce.domain.engine.templates import half_written
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.subscribers import BadRow
 from sendonce.errors import BadInput, BadSetting
@@ -123,8 +124,18 @@ def campaign_in_file(settings: Settings, file: Path) -> tuple[CampaignFile, NewC
         raise BadInput(f"{file} cannot be read: {exc.strerror}.") from exc
     except BadInput as exc:
         raise BadInput(f"{file}: {exc}") from exc
-    steps = tuple(NewStep(_letter(settings, file, step), step.after) for step in said.steps)
+    steps = tuple(NewStep(_checked_letter(settings, file, step), step.after) for step in said.steps)
     return said, NewCampaign(said.name, said.direction, said.window, said.brakes, steps)
+
+
+def _checked_letter(settings: Settings, file: Path, step: StepSource) -> Letter:
+    letter = _letter(settings, file, step)
+    if braces := half_written(f"{letter.subject}\n{letter.text}"):
+        raise BadInput(
+            f"{file}: Line {step.line}: {braces} would be sent as it stands. "
+            'A field is written {{ name | default: "friends" }}.'
+        )
+    return letter
 
 
 def _letter(settings: Settings, file: Path, step: StepSource) -> Letter:

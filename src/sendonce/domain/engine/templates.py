@@ -22,6 +22,13 @@ _DEFAULT = "|".join([r'"([^"\n]*)"', r"'([^'\n]*)'", r"“([^“”\n]*)”", r"
 _FORM = r"\|\s*(url|rule [=-])\s*"
 
 VARIABLE = re.compile(rf"\{{\{{\s*({_NAME})\s*(?:\|\s*default\s*:\s*(?:{_DEFAULT})\s*)?(?:{_FORM})?\}}\}}")
+_HALF_WRITTEN = re.compile(rf"(?<!\{{)\{{\s*{_NAME}\s*(?:\|[^{{}}\n]*)?\}}(?!\}})")
+
+
+def half_written(text: str) -> str | None:
+    """A word in single braces: a variable as other tools write it, which would be sent as it stands."""
+    found = _HALF_WRITTEN.search(text)
+    return found[0] if found else None
 
 
 @dataclass(frozen=True, slots=True)

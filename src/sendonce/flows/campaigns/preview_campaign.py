@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import NamedTuple
 
 from sendonce.domain.campaigns.campaigns import Campaign
@@ -27,14 +28,15 @@ def preview_campaign(desk: CampaignDesk, campaign: Campaign, address: str | None
         letter = desk.store.letters.get(step.letter_id)
         if letter is None:
             raise Unsendable(f"The letter of step {step.step} is gone: create the campaign anew.")
-        after = (
-            f"{step.after.total_seconds() / 86400:g} days after the letter before it"
-            if step.step > 1
-            else "first"
-        )
+        after = f"{_in_words(step.after)} after the letter before it" if step.step > 1 else "first"
         subject, text = (_filled(source, lead) for source in (letter.subject, letter.text))
         shown.append(ShownLetter(step.step, after, subject, text))
     return shown
+
+
+def _in_words(delay: timedelta) -> str:
+    days = delay / timedelta(days=1)
+    return "1 day" if days == 1 else f"{days:g} days"
 
 
 def _filled(source: str, lead: Lead) -> str:

@@ -229,7 +229,13 @@ def _print(view: CampaignView) -> None:
     ]
     print_table("Senders", columns, senders)
     brakes = [
-        [each.rule, f"{each.count} of {each.letters}", f"{each.value:.2%}", f"{each.limit:.2%}", each.tripped]
+        [
+            each.rule,
+            f"{each.count} of {each.letters}",
+            f"{each.value:.2%}",
+            f"{each.limit:.2%}",
+            "yes" if each.tripped else "no",
+        ]
         for each in view.brakes
     ]
     print_table("Brakes", ["rule", "counted", "share", "limit", "tripped"], brakes)
