@@ -21,7 +21,8 @@ from sendonce.errors import BadInput, NotFound, RefusedByRule
 
 TRANSPORTS = ("ses", "smtp", "maildir")
 SECURITY = ("starttls", "tls", "plain")
-_VARIABLE = re.compile(r"(?:SENDER_|(?=[A-Z0-9_]*(?:PASS|SECRET|KEY|TOKEN)))[A-Z][A-Z0-9_]{0,99}")
+_NAMED_SO = r"PASS|PW|SECRET|KEY|TOKEN|CRED|AUTH"
+_VARIABLE = re.compile(rf"(?:SENDER_|(?=[A-Z0-9_]*(?:{_NAMED_SO})))[A-Z][A-Z0-9_]{{0,99}}")
 _HOST = re.compile(r"[A-Za-z0-9.:\[\]_-]{1,253}")
 _PLACES = {"ses": "region", "smtp": "host", "maildir": "folder"}
 
@@ -89,8 +90,8 @@ class NewSender:
             # It is not shown: somebody may have written the secret itself.
             raise BadInput(
                 "secret-env, secret-from: it must be the name of a variable that begins with SENDER_ or has "
-                "PASSWORD, SECRET, KEY or TOKEN in it, such as NEWS_PASSWORD, or the whole path of a file, "
-                "such as /run/secrets/news. The secret itself is never stored."
+                "PASS, PW, SECRET, KEY, TOKEN, CRED or AUTH in it, such as NEWS_PASSWORD, or the whole path "
+                "of a file, such as /run/secrets/news. The secret itself is never stored."
             )
         if self.transport == "smtp" and (self.username is None) != (where is None):
             raise BadInput("username, secret-from: an SMTP login needs both. Without a login, give neither.")
