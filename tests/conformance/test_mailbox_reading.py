@@ -19,6 +19,7 @@ from sendonce.domain.people.subscribers import DEFAULT_TENANT, SubscriberStatus
 from sendonce.domain.people.suppressions import SuppressionReason
 from sendonce.errors import Unavailable
 from sendonce.flows.engine.read_mailbox import MailboxReader, Reading, ReadingRules
+from sendonce.ports.engine import Leases
 from tests.conformance.stage import ACCEPTED, DOUBTED, Stage, address
 
 SECRET = b"a secret of ours"
@@ -85,9 +86,9 @@ class Scene:
     def of_address(self, asked: Address) -> object:
         return self.store.suppressions.add(DEFAULT_TENANT, asked, SuppressionReason.UNSUBSCRIBED)
 
-    def read(self, *doors: str) -> Reading:
+    def read(self, *doors: str, leases: Leases | None = None) -> Reading:
         rules = ReadingRules(("INBOX",), frozenset({OURS}), (SECRET,), doors)
-        return MailboxReader(Account(self.inbox), self.store, self, rules).run()
+        return MailboxReader(Account(self.inbox), self.store, self, rules, leases).run()
 
     def arrives(self, raw: str) -> None:
         self.inbox.raws.append(raw.replace("\n", "\r\n").encode())
@@ -316,3 +317,64 @@ def test_an_erased_person_is_not_in_what_was_found(scene: Scene) -> None:
     scene.read()
     scene.store.people.erase(address(0), "operator")
     assert address(0).text not in repr(scene.store.mailbox_log.all())
+
+
+def test_the_last_reading_is_kept(scene: Scene) -> None:
+    """With what was found so far; a trouble takes nothing of it away, and is over with the next reading."""
+    scene.arrives(answer(scene.job, "one"))
+    scene.read()
+    scene.arrives(answer(scene.job, "two"))
+    scene.arrives(bounce(scene.other))
+    scene.read()
+    (read,) = scene.store.mailbox_log.readings()
+    assert (read.mailbox, read.found, read.trouble) == (Account.name, {"bounce": 1, "reply": 2}, None)
+    scene.store.mailbox_log.note_trouble(Account.name, "it is away")
+    (failed,) = scene.store.mailbox_log.readings()
+    assert (failed.read_at, failed.found, failed.trouble) == (read.read_at, read.found, "it is away")
+    assert failed.failed_at is not None
+    scene.read()
+    (again,) = scene.store.mailbox_log.readings()
+    assert (again.found, again.failed_at, again.trouble) == (read.found, None, None)
+
+
+def test_a_mailbox_that_does_not_answer_is_noted(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(Account, "folder", _unavailable)
+        with pytest.raises(Unavailable):
+            scene.read()
+    (read,) = scene.store.mailbox_log.readings()
+    assert (read.read_at, read.trouble) == (None, "the database went away")
+
+
+class Turns:
+    """Leases without a database: ``given`` times this process may have one."""
+
+    def __init__(self, given: int) -> None:
+        self.given = given
+        self.left: list[str] = []
+
+    def take(self, name: str, holder: str, lasting: timedelta) -> bool:
+        self.given -= 1
+        return self.given >= 0
+
+    def leave(self, name: str, holder: str) -> None:
+        self.left.append(name)
+
+
+def test_one_process_at_a_time_reads_a_mailbox(scene: Scene) -> None:
+    scene.arrives(answer(scene.job, "one"))
+    assert scene.read(leases=Turns(given=0)).elsewhere
+    assert scene.inbox.fetched == []
+    turns = Turns(given=9)
+    assert scene.read(leases=turns).messages == 1
+    assert turns.left == [f"mailbox/{Account.name}"]
+
+
+def test_who_loses_the_lease_on_the_way_stops(scene: Scene) -> None:
+    """It reads no further message; whoever has the lease now goes on behind the cursor."""
+    for number in range(25):
+        scene.arrives(answer(scene.job, f"letter {number}"))
+    with pytest.raises(Unavailable, match="took too long"):
+        scene.read(leases=Turns(given=2))
+    assert scene.inbox.fetched == list(range(1, 11))
+    assert scene.read(leases=Turns(given=9)).messages == 15

@@ -41,7 +41,7 @@ READING: Mapping[str, frozenset[str]] = {
     ),
     "keys": frozenset({"link_secrets", "used"}),
     "ledger": frozenset({"doubts", "identity", "now", "oldest_claim", "sending_of", "surroundings"}),
-    "mailbox_log": frozenset({"all", "cursor", "known"}),
+    "mailbox_log": frozenset({"all", "cursor", "known", "readings"}),
     "mailouts": frozenset(
         {
             *(

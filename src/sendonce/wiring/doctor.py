@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import gather
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +28,9 @@ from sendonce.adapters.doctor.machine import (
 from sendonce.adapters.doctor.unreadable import UnreadableEventsProbe
 from sendonce.adapters.doctor.waiting import in_own_thread
 from sendonce.adapters.doctor.web import UnsubscribeProbe
-from sendonce.domain.engine.checks import Check, stop
+from sendonce.domain.engine.checks import Check, stop, warning
 from sendonce.domain.engine.hosts import is_loopback, is_loopback_url
+from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import BadInput, BadSetting
 from sendonce.flows.engine.check_ledger import check_ledger
@@ -85,7 +87,7 @@ def _probes(settings: Settings, door: StoreDoor, mailout_id: str | None) -> Sequ
         except BadInput as exc:
             probes.append(_Foregone("transport", str(exc)))
     probes += [SenderHoldProbe(door, str(sender_key(settings))), _AddedSenders(settings, door)]
-    probes += [LettersGoneProbe(door)]
+    probes += [_Mailboxes(settings, door), LettersGoneProbe(door)]
     probes += notion_probes(settings)
     probes += [UnreadableEventsProbe(door)]
     probes += [KeysProbe(door, lambda store: fingerprints_of_known_secrets(settings, store))]
@@ -165,6 +167,40 @@ class _AddedSenders:
             return None
 
         return check_senders(store, keys_of(settings), settings.sender, trouble_of)
+
+
+@dataclass(frozen=True)
+class _Mailboxes:
+    """Where answers come to: the environment's own mailbox, and those of senders."""
+
+    settings: Settings
+    door: StoreDoor
+    name: str = "mailbox"
+
+    async def examine(self) -> Sequence[Check]:
+        store = await self.door.get_or_none()
+        try:
+            probes = await in_own_thread(lambda: self._probes(store))
+        except BadSetting as exc:
+            return [warning(self.name, str(exc), "Correct the IMAP_ settings that it names.")]
+        return [check for found in await gather(*(each.examine() for each in probes)) for check in found]
+
+    def _probes(self, store: Store | None) -> list[Probe]:
+        from sendonce.adapters.doctor.mailbox import MailboxProbe
+        from sendonce.wiring.mailbox import mailbox_accounts
+
+        settings = self.settings
+        read = {each.mailbox: each for each in store.mailbox_log.readings()} if store is not None else {}
+        return [
+            MailboxProbe(
+                each.account,
+                settings.imap_folders,
+                files_sent=settings.imap_server_files_sent and each.at_own_host,
+                reading=read.get(each.account.name),
+                added=each.sender_id != OWN_SENDER,
+            )
+            for each in mailbox_accounts(settings, store.senders.all() if store is not None else ())
+        ]
 
 
 def configuration_of(settings: Settings) -> Configuration:
@@ -249,7 +285,7 @@ def _transport_probes(settings: Settings, door: StoreDoor, *, leaves: bool) -> l
     if settings.transport == "ses":
         return _ses_probes(settings, door, leaves=leaves)
     if settings.transport == "smtp":
-        return [ClockProbe(door), *_smtp_probes(settings, leaves=leaves)]
+        return [ClockProbe(door), smtp_probe(settings), *_domain_probes(settings, None, leaves=leaves)]
     return [ClockProbe(door), MaildirProbe(settings.maildir_path)]
 
 
@@ -284,24 +320,6 @@ def ses_sender_probes(settings: Settings, reader: SesReader) -> list[Probe]:
         topics = settings.sns_allowed_topic_arns
         probes.append(SesEventsProbe(reader, settings.ses_configuration_set, topics))
     return probes
-
-
-def _smtp_probes(settings: Settings, *, leaves: bool) -> list[Probe]:
-    return [
-        smtp_probe(settings),
-        *_mailbox_probes(settings),
-        *_domain_probes(settings, None, leaves=leaves),
-    ]
-
-
-def _mailbox_probes(settings: Settings) -> list[Probe]:
-    if not settings.imap_host or not settings.imap_username:
-        return []
-    from sendonce.adapters.doctor.mailbox import MailboxProbe
-    from sendonce.wiring.mailbox import own_account
-
-    files_sent = settings.imap_server_files_sent
-    return [MailboxProbe(own_account(settings), settings.imap_folders, files_sent=files_sent)]
 
 
 def smtp_probe(settings: Settings, fix: str | None = None) -> Probe:

@@ -41,7 +41,7 @@ class NewSender:
     ``username`` is the account at the SMTP host, or the id of an access key of AWS. ``secret_from`` names the
     variable or the file that has the password or the secret key. ``rate_limit`` (letters per second, 0 for
     none) and ``connections`` are the environment's where they are None. Senders with one ``rate_key`` share
-    a rate.
+    a rate. ``imap_host`` has the mailbox that answers come to, where its SMTP account signs in, too.
     """
 
     address: str
@@ -57,6 +57,8 @@ class NewSender:
     rate_limit: int | None = None
     rate_key: str | None = None
     connections: int | None = None
+    imap_host: str | None = None
+    imap_port: int | None = None
 
     def check(self) -> None:
         """Raises BadInput for what can never work, before the sender is added."""
@@ -67,8 +69,7 @@ class NewSender:
         self._check_place()
         if self.security is not None:
             _require_choice("security", self.security, SECURITY)
-        if self.port is not None and not 1 <= self.port <= 65535:
-            raise BadInput(f"port: {self.port} is no port. Choose one from 1 to 65535, usually 587.")
+        _require_port("port", self.port, 587)
         if self.rate_limit is not None and self.rate_limit < 0:
             raise BadInput(f"rate: {self.rate_limit} is below 0. Write 0 for no limit.")
         if self.connections is not None and self.connections < 1:
@@ -76,6 +77,7 @@ class NewSender:
         if any(not text.isprintable() for text in (self.name or "", self.username or "")):
             raise BadInput("name, username: they must be one line of text.")
         self._check_secret()
+        self._check_mailbox()
 
     def _check_place(self) -> None:
         noun = _PLACES[self.transport]
@@ -99,6 +101,20 @@ class NewSender:
             raise BadInput(
                 "username, secret-from: an access key of AWS has an id and a secret key. Give both, or "
                 "neither to use the environment's credentials."
+            )
+
+    def _check_mailbox(self) -> None:
+        _require_port("imap-port", self.imap_port, 993)
+        if self.imap_host is None:
+            if self.imap_port is not None:
+                raise BadInput("imap-port: it is the port of --imap-host, which is not given.")
+            return
+        if not _HOST.fullmatch(self.imap_host):
+            raise BadInput(f"imap-host: {self.imap_host[:80]!r} is not the name of one.")
+        if self.transport != "smtp" or self.username is None:
+            raise BadInput(
+                "imap-host: its mailbox is read with the account of its SMTP host. Give --host, --username "
+                "and --secret-env, or leave --imap-host out."
             )
 
 
@@ -161,3 +177,8 @@ def _same_address(one: str, other: str) -> bool:
 def _require_choice(name: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise BadInput(f"{name}: {value[:80]!r} is not one of {', '.join(known)}.")
+
+
+def _require_port(name: str, port: int | None, usual: int) -> None:
+    if port is not None and not 1 <= port <= 65535:
+        raise BadInput(f"{name}: {port} is no port. Choose one from 1 to 65535, usually {usual}.")

@@ -6,6 +6,8 @@
 
 The effect comes before the note: whoever dies between the two reads the message again, and an effect that is
 there already does not happen twice. Messages are only looked at: none is marked, moved or deleted.
+
+One process at a time reads a mailbox, by a lease that it renews from batch to batch.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Protocol
+from uuid import uuid4
 
 from sendonce.domain.engine.addresses import Address, parse_address
 from sendonce.domain.engine.events import BounceType, DeliveryEvent, EventKind, EventVerdict
@@ -26,8 +29,8 @@ from sendonce.domain.engine.mailbox.classify import Classified, MailKind, classi
 from sendonce.domain.engine.mailbox.found import FoundMail, MailCursor
 from sendonce.domain.engine.mailbox.mime import Mail, read_mail
 from sendonce.domain.engine.mailbox.references import References, date_of, message_key, references_of
-from sendonce.errors import BadInput
-from sendonce.ports.engine import EngineStore
+from sendonce.errors import BadInput, Unavailable
+from sendonce.ports.engine import EngineStore, Leases
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +38,8 @@ BATCH = 10
 """Messages that are in memory at a time: each may have a megabyte."""
 MOST_AT_ONCE = 2_000
 """Messages of one round. What is left waits for the next."""
+LEASE = timedelta(minutes=5)
+"""More than a batch takes."""
 FIRST_LOOK = timedelta(days=30)
 """How far back the first reading of a folder goes, and one after the server has numbered it anew."""
 
@@ -95,6 +100,8 @@ class Reading:
 
     kinds: Counter[str] = field(default_factory=Counter)
     ours: int = 0
+    elsewhere: bool = False
+    """Another process reads this mailbox now, so this one has left it alone."""
 
     @property
     def messages(self) -> int:
@@ -102,20 +109,45 @@ class Reading:
 
 
 class MailboxReader:
+    """Without ``leases`` whoever calls sees to it that nobody else reads the mailbox."""
+
     def __init__(
-        self, account: MailAccount, store: EngineStore, opt_outs: OptOuts, rules: ReadingRules
+        self,
+        account: MailAccount,
+        store: EngineStore,
+        opt_outs: OptOuts,
+        rules: ReadingRules,
+        leases: Leases | None = None,
     ) -> None:
         self._account = account
         self._store = store
         self._opt_outs = opt_outs
         self._rules = rules
+        self._leases = leases
+        self._lease, self._holder = f"mailbox/{account.name}", uuid4().hex
 
     def run(self) -> Reading:
-        """One round over all folders. Raises Unavailable."""
+        """One round over all folders, unless another process is at it. Raises Unavailable."""
+        if not self._keep_lease():
+            return Reading(elsewhere=True)
+        try:
+            return self._read_all()
+        except Unavailable as exc:
+            self._store.mailbox_log.note_trouble(self._account.name, str(exc))
+            raise
+        finally:
+            if self._leases is not None:
+                self._leases.leave(self._lease, self._holder)
+
+    def _keep_lease(self) -> bool:
+        return self._leases is None or self._leases.take(self._lease, self._holder, LEASE)
+
+    def _read_all(self) -> Reading:
         reading = Reading()
         with self._account.opened() as account:
             for name in self._rules.folders:
                 self._read(account.folder(name), name, reading)
+        self._store.mailbox_log.note_read(self._account.name, reading.kinds)
         if reading.messages:
             facts = {"mailbox": self._account.name, **reading.kinds, "about_our_letters": reading.ours}
             log.info("mailbox read", extra={"fields": facts})
@@ -132,6 +164,8 @@ class MailboxReader:
                 kept.keep(mailbox, name, MailCursor(folder.uid_validity, folder.uid_next - 1), ())
         uids = uids[:MOST_AT_ONCE]
         for start in range(0, len(uids), BATCH):
+            if not self._keep_lease():
+                raise Unavailable(f"Another process has gone on with {mailbox}: this one took too long.")
             batch = uids[start : start + BATCH]
             found = self._take([raw for _, raw in folder.fetch(batch)], reading)
             kept.keep(mailbox, name, MailCursor(folder.uid_validity, batch[-1]), found, self._rules.doors)

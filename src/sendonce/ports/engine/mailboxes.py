@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from sendonce.domain.engine.mailbox.found import FoundMail, MailCursor
+from sendonce.domain.engine.mailbox.found import FoundMail, MailboxReading, MailCursor
 
 
 class MailboxLog(Protocol):
@@ -32,3 +32,12 @@ class MailboxLog(Protocol):
 
     def all(self, *, job_id: str | None = None, limit: int = 100) -> Sequence[FoundMail]:
         """The newest first."""
+
+    def note_read(self, mailbox: str, found: Mapping[str, int]) -> None:
+        """It was read to its end just now; ``found`` is how many new messages of each kind were in it."""
+
+    def note_trouble(self, mailbox: str, trouble: str) -> None:
+        """It could not be read just now."""
+
+    def readings(self) -> Sequence[MailboxReading]:
+        """The last reading of each mailbox, in the order of their names."""

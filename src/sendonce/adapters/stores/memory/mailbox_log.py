@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from sendonce.adapters.stores.memory.state import State
-from sendonce.domain.engine.mailbox.found import FoundMail, MailCursor, answer_body, answered_topic
+from sendonce.domain.engine.mailbox.found import (
+    FoundMail,
+    MailboxReading,
+    MailCursor,
+    answer_body,
+    answered_topic,
+    sum_of_kinds,
+)
 
 
 class MemoryMailboxLog:
@@ -52,3 +59,18 @@ class MemoryMailboxLog:
         with self._state.transaction():
             newest_first = reversed(self._state.found_mail.values())
             return [mail for mail in newest_first if job_id in (None, mail.job_id)][:limit]
+
+    def note_read(self, mailbox: str, found: Mapping[str, int]) -> None:
+        with self._state.transaction() as now:
+            before = self._state.mailbox_readings.get(mailbox, MailboxReading(mailbox, None, {}))
+            found_so_far = sum_of_kinds(before.found, found)
+            self._state.mailbox_readings[mailbox] = MailboxReading(mailbox, now, found_so_far)
+
+    def note_trouble(self, mailbox: str, trouble: str) -> None:
+        with self._state.transaction() as now:
+            before = self._state.mailbox_readings.get(mailbox, MailboxReading(mailbox, None, {}))
+            self._state.mailbox_readings[mailbox] = replace(before, failed_at=now, trouble=trouble)
+
+    def readings(self) -> Sequence[MailboxReading]:
+        with self._state.transaction():
+            return [self._state.mailbox_readings[name] for name in sorted(self._state.mailbox_readings)]

@@ -16,7 +16,7 @@ from sendonce.domain.engine.events import DeliveryEvent, UnreadableEvent
 from sendonce.domain.engine.ids import time_ordered_id
 from sendonce.domain.engine.jobs import Job, JobState
 from sendonce.domain.engine.letters import Letter
-from sendonce.domain.engine.mailbox.found import FoundMail, MailCursor
+from sendonce.domain.engine.mailbox.found import FoundMail, MailboxReading, MailCursor
 from sendonce.domain.engine.sender_identities import SenderIdentity
 from sendonce.domain.engine.senders import SenderHold
 from sendonce.domain.engine.tenants import DispatchId, TenantId
@@ -142,6 +142,7 @@ class State:
     outbox: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     outbox_done: set[int] = field(default_factory=set)
     mail_cursors: dict[tuple[str, str], MailCursor] = field(default_factory=dict)
+    mailbox_readings: dict[str, MailboxReading] = field(default_factory=dict)
     found_mail: dict[tuple[str, str], FoundMail] = field(default_factory=dict)
     audit: list[tuple[str, str, str]] = field(default_factory=list)
     erased: dict[str, str] = field(default_factory=dict)

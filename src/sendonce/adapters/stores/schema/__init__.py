@@ -17,6 +17,7 @@ from sendonce.adapters.stores.schema.campaigns import (
 )
 from sendonce.adapters.stores.schema.columns import SQLITE_TIME, Document, Identifier, Moment, metadata
 from sendonce.adapters.stores.schema.engine import (
+    alarms,
     attempts,
     audit_log,
     canaries,
@@ -26,10 +27,12 @@ from sendonce.adapters.stores.schema.engine import (
     duty_cursors,
     event_receivers,
     event_topics,
+    gauge_readings,
     ledger,
     letters,
     mailbox_cursors,
     mailbox_messages,
+    mailbox_readings,
     message_jobs,
     outbox,
     permit_keys,
@@ -70,7 +73,7 @@ from sendonce.adapters.stores.schema.prospecting import (
 )
 
 # The newest migration. Compared with the database at every start, without importing Alembic.
-HEAD = "0009"
+HEAD = "0010"
 
 __all__ = [
     "HEAD",
@@ -78,6 +81,7 @@ __all__ = [
     "Document",
     "Identifier",
     "Moment",
+    "alarms",
     "assets",
     "attempts",
     "audit_log",
@@ -101,12 +105,14 @@ __all__ = [
     "event_receivers",
     "event_topics",
     "excluded_recipients",
+    "gauge_readings",
     "leads",
     "leases",
     "ledger",
     "letters",
     "mailbox_cursors",
     "mailbox_messages",
+    "mailbox_readings",
     "mailouts",
     "message_jobs",
     "metadata",

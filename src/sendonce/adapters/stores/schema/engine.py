@@ -313,6 +313,8 @@ sender_identities = Table(
     Column("rate_limit", Integer),
     Column("rate_key", Text),
     Column("connections", Integer),
+    Column("imap_host", Text),
+    Column("imap_port", Integer),
     moment("created_at", nullable=False),
     moment("removed_at"),
 )
@@ -472,4 +474,33 @@ mailbox_messages = Table(
     moment("found_at", nullable=False),
     UniqueConstraint("mailbox", "message_key", name="mailbox_messages_once"),
     Index("mailbox_messages_job", "job_id", **where("job_id IS NOT NULL")),
+)
+
+# When each mailbox was last read, what was found in it so far, and what keeps it from being read.
+mailbox_readings = Table(
+    "mailbox_readings",
+    metadata,
+    Column("mailbox", Text, primary_key=True),
+    moment("read_at"),
+    Column("found", Document, nullable=False),
+    moment("failed_at"),
+    Column("trouble", Text),
+)
+
+# What is wrong now and its people should know: one row for each thing, gone when it is over.
+alarms = Table(
+    "alarms",
+    metadata,
+    Column("about", Text, primary_key=True),
+    Column("text", Text, nullable=False),
+    moment("began_at", nullable=False),
+    flag("told"),
+)
+
+# The books of the whole ledger every few minutes, for the last day: see domain/engine/gauges.py.
+gauge_readings = Table(
+    "gauge_readings",
+    metadata,
+    moment("taken_at", primary_key=True),
+    Column("gauges", Document, nullable=False),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -10,17 +10,31 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import dispatches, mailbox_cursors, mailbox_messages, message_jobs
+from sendonce.adapters.stores.schema import (
+    dispatches,
+    mailbox_cursors,
+    mailbox_messages,
+    mailbox_readings,
+    message_jobs,
+)
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import insert_for, insert_outbox
 from sendonce.domain.engine.ids import time_ordered_ids
 from sendonce.domain.engine.mailbox.classify import MailKind
-from sendonce.domain.engine.mailbox.found import FoundMail, MailCursor, answer_body, answered_topic
+from sendonce.domain.engine.mailbox.found import (
+    FoundMail,
+    MailboxReading,
+    MailCursor,
+    answer_body,
+    answered_topic,
+    sum_of_kinds,
+)
 
 C = mailbox_cursors.c
 D = dispatches.c
 J = message_jobs.c
 M = mailbox_messages.c
+R = mailbox_readings.c
 
 
 class SqlMailboxLog:
@@ -74,6 +88,26 @@ class SqlMailboxLog:
             query = query.where(M.job_id == job_id)
         with self._db.reading() as tx:
             return [_as_mail(row) for row in tx.execute(query)]
+
+    def note_read(self, mailbox: str, found: Mapping[str, int]) -> None:
+        with self._db.writing() as tx:
+            own = sa.select(R.found).where(R.mailbox == mailbox).with_for_update()
+            before = tx.execute(own).scalar_one_or_none() or {}
+            now = {"read_at": self._db.now(tx), "found": sum_of_kinds(before, found)}
+            self._note(tx, mailbox, {**now, "failed_at": None, "trouble": None})
+
+    def note_trouble(self, mailbox: str, trouble: str) -> None:
+        with self._db.writing() as tx:
+            self._note(tx, mailbox, {"failed_at": self._db.now(tx), "trouble": trouble})
+
+    def _note(self, tx: Connection, mailbox: str, noted: dict[str, Any]) -> None:
+        insert = insert_for(self._db)(mailbox_readings).values({"mailbox": mailbox, "found": {}, **noted})
+        tx.execute(insert.on_conflict_do_update(index_elements=["mailbox"], set_=noted))
+
+    def readings(self) -> Sequence[MailboxReading]:
+        query = sa.select(mailbox_readings).order_by(R.mailbox)
+        with self._db.reading() as tx:
+            return [MailboxReading(**row._mapping) for row in tx.execute(query)]
 
 
 def _tell_door(tx: Connection, mail: FoundMail, doors: Collection[str], now: datetime) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -34,6 +35,24 @@ class FoundMail:
     reason: str | None = None
     sent_at: datetime | None = None
     found_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MailboxReading:
+    """When a mailbox was last read, and how many messages of each kind were found in it so far.
+
+    ``trouble`` is what kept the newest try from reading it; None where that went well.
+    """
+
+    mailbox: str
+    read_at: datetime | None
+    found: Mapping[str, int]
+    failed_at: datetime | None = None
+    trouble: str | None = None
+
+
+def sum_of_kinds(before: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
+    return {kind: before.get(kind, 0) + more.get(kind, 0) for kind in sorted({*before, *more})}
 
 
 def answered_topic(kind: str) -> str:

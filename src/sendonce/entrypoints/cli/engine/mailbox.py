@@ -45,12 +45,21 @@ def read(json: JsonFlag = False) -> None:
     if json:
         print_json(
             [
-                {"mailbox": name, "messages": it.messages, "ours": it.ours, "kinds": dict(it.kinds)}
+                {
+                    "mailbox": name,
+                    "messages": it.messages,
+                    "ours": it.ours,
+                    "kinds": dict(it.kinds),
+                    "read_elsewhere": it.elsewhere,
+                }
                 for name, it in readings.items()
             ]
         )
         return
     for name, it in readings.items():
+        if it.elsewhere:
+            say(f"{name}: another process is reading it now.")
+            continue
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(it.kinds.items()))
         about = f": {kinds}; {it.ours} about letters of ours" if it.messages else ""
         say(f"{name}: {count_of(it.messages, 'new message')}{about}.")

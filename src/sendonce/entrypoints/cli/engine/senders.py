@@ -51,6 +51,10 @@ def add(
     rate: Annotated[int | None, typer.Option(help="Letters per second, 0 for no limit.")] = None,
     rate_key: Annotated[str | None, typer.Option(help="Senders with one key share a rate.")] = None,
     connections: Annotated[int | None, typer.Option(help="Connections of each worker.")] = None,
+    imap_host: Annotated[
+        str | None, typer.Option(help="The IMAP host of its mailbox, read with its SMTP account.")
+    ] = None,
+    imap_port: Annotated[int | None, typer.Option(help="The IMAP host's port; 993 if not given.")] = None,
     transport: Annotated[str | None, typer.Option(help="ses, smtp or maildir; told by the above.")] = None,
     secret_env: Annotated[
         str | None, typer.Option(help="The variable with its password or secret key.")
@@ -85,6 +89,8 @@ def add(
         rate_limit=rate,
         rate_key=rate_key,
         connections=connections,
+        imap_host=imap_host,
+        imap_port=imap_port,
     )
     with opened_campaigns(settings, make=True) as store:
         added = add_pool_sender(settings, store, tenant, new, pool, getpass.getuser())
