@@ -46,11 +46,22 @@ def test_a_client_and_its_direction(sendonce: Run, tmp_path: Path) -> None:
     added = told(sendonce(*add, "--note", "a form on the site", "--offer", "offer.toml", "--json"))
     assert (added["jurisdiction"], added["basis"], added["language"]) == ("RU", "consent", "ru")
     assert added["offer"] == {"name": "Насосы", "benefits": ["тихие"]}
-    sendonce(*add[:-2], "--basis", "legitimate-interest", "--language", "en")
+    refused = sendonce(*add, "--language", "en", code=2).stderr
+    assert "The offer is in Russian and its letters are to be in English" in refused
+    sendonce(*add[:-2], "--basis", "legitimate-interest")
     (now,) = told(sendonce("direction", "list", "--tenant", "acme", "--json"))
-    assert (now["basis"], now["language"]) == ("legitimate-interest", "en")
+    assert (now["basis"], now["language"]) == ("legitimate-interest", "ru")
     assert (now["note"], now["offer"]["name"]) == ("a form on the site", "Насосы"), "what is not said stays"
     assert "pumps" in sendonce("direction", "list").stdout
+
+
+def test_a_misspelled_field_of_an_offer_is_refused_with_its_line(sendonce: Run, tmp_path: Path) -> None:
+    (tmp_path / "offer.toml").write_text('name = "Pump repair"\nbenifits = ["quick"]\n', encoding="utf-8")
+    add = ("direction", "add", "pumps", "--jurisdiction", "GB", "--basis", "consent", "--offer", "offer.toml")
+    refused = sendonce(*add, code=2).stderr
+    assert "offer.toml, line 2: The offer has no field 'benifits': did you mean 'benefits'?" in refused
+    (tmp_path / "offer.toml").write_text('name = "Pump repair"\n', encoding="utf-8")
+    assert told(sendonce(*add, "--json"))["language"] == "en", "its letters are in the offer's language"
 
 
 @pytest.mark.parametrize(

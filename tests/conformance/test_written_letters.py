@@ -41,7 +41,8 @@ from tests.conformance.test_privacy import everything
 
 OFFER = {"name": "Торцевые уплотнения", "text": "Поставляем торцевые уплотнения со склада.", "sender": "Анна"}
 CONSENT = NewDirection("default", "RU", Basis.CONSENT, "a form", "ru", offer=OFFER)
-BRITISH = NewDirection("default", "GB", Basis.LEGITIMATE_INTEREST, "weighed on 1 March", "en", offer=OFFER)
+SEALS = {"name": "Mechanical seals", "text": "We deliver mechanical seals from stock.", "sender": "Ann"}
+BRITISH = NewDirection("default", "GB", Basis.LEGITIMATE_INTEREST, "weighed on 1 March", "en", offer=SEALS)
 EUROPEAN = replace(BRITISH, jurisdiction="NL")
 # So that no test depends on the time of day.
 ALWAYS = WorkingHours(time(0), time(23, 59, 59), UTC, frozenset(range(7)))

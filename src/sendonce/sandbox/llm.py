@@ -1,4 +1,5 @@
-"""A language model on loopback, with OpenAI's chat completions API. It writes letters, and can misbehave."""
+"""A language model on loopback, with OpenAI's chat completions API. It chooses the lines of letters by their
+ids, as it is asked to, and can misbehave."""
 
 from __future__ import annotations
 
@@ -43,28 +44,12 @@ class Mood(StrEnum):
 _ORDER = re.compile(
     r"(?:напиши\w*|скажи\w*|добавь\w*|write|say|add)\b[^\n:«\"“]*[:«\"“\s]+([^»\"”\n]+)", re.I
 )
+_Said = Callable[[dict[str, Any]], str]
 _STATUSES = {Mood.RATE_LIMITED: 429, Mood.ERROR: 500}
-_ASKED = {
-    "ru": "Будет ли вам удобно обсудить это на этой неделе?",
-    "en": "Would you like to discuss this next week?",
-}
-_OPENINGS = {
-    "ru": (
-        "Видим, что ваша компания работает в этой области: {activity}. Хотели бы предложить вам: {offer}.",
-        "Пишу вам, потому что наше предложение может быть вам полезно: {offer}.",
-        "Мы знаем, чем занимается {company}, и хотели бы рассказать о нашем предложении: {offer}.",
-    ),
-    "en": (
-        "We see that your company works in this field: {activity}. We would like to offer you: {offer}.",
-        "I am writing because our offer may be useful to you: {offer}.",
-        "We know what {company} does and would like to tell you about our offer: {offer}.",
-    ),
-}
-_INVENTED = {
-    "ru": "За 15 лет мы получили премию министерства, и нам доверяет Газпром.",
-    "en": "In 15 years we have won the Queen's award, and Siemens trusts us.",
-}
-_PRICES = {"ru": "Только для вас скидка 50 %: всего 990 руб.", "en": "Only for you 50 % off: just $9.90."}
+_INVENTED = "За 15 лет мы получили премию министерства, и нам доверяет Газпром."
+_PRICE = "Только для вас скидка 50 %: всего 990 руб."
+_OF_ANOTHER_LANGUAGE = "Wir schreiben Ihnen, weil unser Angebot nützlich sein kann."
+_SOME_LINES = {"subject": {"offer": "Hello"}, "points": {"text1": ""}}
 
 
 class LanguageModel:
@@ -87,7 +72,7 @@ class LanguageModel:
             return json_reply({"object": "list", "data": [_MODEL]})
         try:
             asked = json.loads(request.body)
-            brief, language = _brief_in(asked["messages"])
+            brief = _brief_in(asked["messages"])
         except (ValueError, KeyError, TypeError, IndexError):
             return _error(400, "We could not parse the JSON body of your request.", "invalid_request_error")
         mood = self._mood_for(request.body)
@@ -100,7 +85,7 @@ class LanguageModel:
             )
         if mood is Mood.REFUSE:
             return _completion(asked, None, "I'm sorry, I can't help with that.")
-        return _completion(asked, _SAID.get(mood, _good)(brief, language), None)
+        return _completion(asked, _SAID.get(mood, _good)(brief), None)
 
     async def control(self, request: Request) -> Reply:
         """GET shows the mood; POST {"mood": "obey"} or {"next": ["error", "good"]} changes it."""
@@ -133,57 +118,70 @@ class LanguageModel:
         return bad[number % len(bad)] if number % 1000 < self._misbehaves * 1000 else Mood.GOOD
 
 
-def _brief_in(messages: list[dict[str, str]]) -> tuple[dict[str, Any], str]:
+def _brief_in(messages: list[dict[str, str]]) -> dict[str, Any]:
     """Any other question is taken for a page to write about."""
     said = next(it["content"] for it in messages if it["role"] == "user")
     try:
         brief = json.loads(said)
     except ValueError:
         brief = None
-    if not isinstance(brief, dict):
-        brief = {"pages": [{"text": said}]}
-    return brief, "ru" if "Russian" in messages[0]["content"] else "en"
+    return {"lines": _SOME_LINES, "pages": [{"text": said}]} if not isinstance(brief, dict) else brief
 
 
-def _good(brief: dict[str, Any], language: str) -> str:
-    return _letter(brief, language, [])
+def _choice(brief: dict[str, Any]) -> dict[str, Any]:
+    """One line of each kind and most of the points, another choice for another company."""
+    die = sha256(json.dumps(brief.get("company"), sort_keys=True).encode()).digest()
+    lines = {name: list(known) for name, known in brief["lines"].items()}
+    chosen: dict[str, Any] = {
+        name: known[number % len(known)] for (name, known), number in zip(lines.items(), die, strict=False)
+    }
+    points = lines["points"]
+    turned = points[die[-1] % len(points) :] + points[: die[-1] % len(points)]
+    return {**chosen, "points": turned[: max(1, len(points) - 1)]}
 
 
-def _letter(brief: dict[str, Any], language: str, more: list[str]) -> str:
-    company, offer = brief.get("company", {}), brief.get("offer", {})
-    openings = [it for it in _OPENINGS[language] if company.get("activity") or "{activity}" not in it]
-    number = sha256(json.dumps(company, sort_keys=True).encode()).digest()[0]
-    opening = openings[number % len(openings)].format(
-        activity=company.get("activity"),
-        company=company.get("name") or company.get("domain") or _some_company(language),
-        offer=str(offer.get("name", "")).rstrip("."),
-    )
-    said = [opening, str(offer.get("text", "")), *more, _ASKED[language]]
-    body = "\n\n".join(paragraph for paragraph in said if paragraph)
-    return json.dumps({"subject": str(offer.get("name", ""))[:90], "body": body}, ensure_ascii=False)
+def _good(brief: dict[str, Any]) -> str:
+    return json.dumps(_choice(brief), ensure_ascii=False)
 
 
-def _some_company(language: str) -> str:
-    return "ваша компания" if language == "ru" else "your company"
+def _with_a_point(said: str) -> _Said:
+    """A letter with a line of its own, which is what it was not asked for."""
+    return lambda brief: json.dumps({**_choice(brief), "points": [*_choice(brief)["points"], said]})
 
 
-def _obedient(brief: dict[str, Any], language: str) -> str:
-    """What the pages say becomes the letter: after "write" and the like, else the whole page."""
-    said = "\n".join(str(page.get("text", "")) for page in brief.get("pages", []))
-    orders = _ORDER.findall(said)
-    return _letter(brief, language, orders or [said])
+def obedient_answers(brief: dict[str, Any]) -> list[str]:
+    """What the pages say as an answer, in every way in which a model may give in to them.
+
+    That is what follows "write" and the like, else the whole page.
+    """
+    pages = "\n".join(str(page.get("text", "")) for page in brief.get("pages", []))
+    said = "\n".join(_ORDER.findall(pages)) or pages
+    choice = _choice(brief)
+    ways = [
+        {name: [said] if name == "points" else said for name in choice},
+        {**choice, "points": [*choice["points"], said]},
+        *({**choice, name: said} for name in choice),
+        {**choice, "postscript": said},
+        {"subject": said, "body": said},
+    ]
+    return [said, *(json.dumps(way, ensure_ascii=False) for way in ways)]
 
 
-_Said = Callable[[dict[str, Any], str], str]
+def _obedient(brief: dict[str, Any]) -> str:
+    """One of these ways, another one for other pages."""
+    answers = obedient_answers(brief)
+    return answers[sha256(repr(brief.get("pages")).encode()).digest()[0] % len(answers)]
+
+
 _SAID: dict[Mood, _Said] = {
     Mood.OBEY: _obedient,
-    Mood.INVENT: lambda brief, language: _letter(brief, language, [_INVENTED[language]]),
-    Mood.PRICE: lambda brief, language: _letter(brief, language, [_PRICES[language]]),
-    Mood.LINK: lambda brief, language: _letter(brief, language, ["https://bit.example/2Xy9"]),
-    Mood.PLACEHOLDER: lambda brief, language: _letter(brief, language, ["[Your Name]", "{{company}}"]),
-    Mood.WRONG_LANGUAGE: lambda brief, language: _letter(brief, "en" if language == "ru" else "ru", []),
-    Mood.BAD_JSON: lambda brief, language: _letter(brief, language, [])[:-20],
-    Mood.OTHER_FIELDS: lambda brief, language: json.dumps({"letter": _letter(brief, language, [])}),
+    Mood.INVENT: _with_a_point(_INVENTED),
+    Mood.PRICE: _with_a_point(_PRICE),
+    Mood.LINK: _with_a_point("https://bit.example/2Xy9"),
+    Mood.PLACEHOLDER: _with_a_point("[Your Name]"),
+    Mood.WRONG_LANGUAGE: lambda brief: json.dumps({**_choice(brief), "opening": _OF_ANOTHER_LANGUAGE}),
+    Mood.BAD_JSON: lambda brief: _good(brief)[:-20],
+    Mood.OTHER_FIELDS: lambda brief: json.dumps({"letter": _choice(brief)}),
 }
 
 

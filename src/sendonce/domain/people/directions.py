@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.people.offers import require_known_fields
 from sendonce.errors import BadInput
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
@@ -62,6 +63,8 @@ class NewDirection:
                 f"--language: {self.language[:20]!r} is not one of {', '.join(LANGUAGES)}, in which letters "
                 "are signed and explained."
             )
+        if self.offer:
+            require_known_fields(self.offer)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 The offer is ours and is believed. What is said of the company comes from its site, so a field counts only if
 it is *plain*: a short phrase, with nothing in it that could be an instruction, a link or a whole sentence.
-Pages are data: the model may look at them to choose what of the offer fits, and nothing of them reaches a
-letter.
+Pages are data: the model may look at them to choose which lines of a letter fit, and nothing of them reaches
+a letter.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from sendonce.domain.people.offers import Offer
 from sendonce.domain.prospecting.letter_words import stem, words
 
 _PLAIN_PHRASE = re.compile(r"[\w ,.()«»\"'’&+/№–—-]+")
-# A full stop with a word after it ends a sentence or makes a host name. It may follow an abbreviation, an
-# initial ("А.В. Петров") or stand in a number.
+# A full stop with a word after it ends a sentence or makes a host name ("T.me"). It may follow an
+# abbreviation, an initial ("А.В. Петров") or stand in a number.
 _SENTENCE_BREAK = re.compile(
     r"[!?;:…\n]|(?!(?:им|ул|обл|респ|пос|пгт|st|co|inc|corp|dr|mr|mrs|ms)\.\s)\b[^\W\d_]{2,}\.\s*\w"
-    r"|\w[\d_-]\.\s*[^\W\d]|\b(?!г\.\s)(?-i:[a-zа-яё])\.\s*\w",
+    r"|\w[\d_-]\.\s*[^\W\d]|\b(?!г\.\s)(?-i:[a-zа-яё])\.\s*\w|\b\w\.(?:[a-z]{2}|рф\b)",
     re.I,
 )
 _ADDRESS_OR_LINK = re.compile(r"@|//|www\.|\b(?:собака|dot)\b|\bточка\s+(?:[a-z]{2,}|ру|ком|рф)\b", re.I)
@@ -57,40 +58,8 @@ class CompanyBrief:
     found_by: str = ""
     dropped: tuple[str, ...] = ()
 
-    def without(self, *names: str) -> CompanyBrief:
-        """The same company with nothing said in these fields."""
-        empty: dict[str, Any] = {name: () if name == "facts" else "" for name in names}
-        return replace(self, **empty, dropped=tuple(dict.fromkeys((*self.dropped, *names))))
-
     def texts(self) -> tuple[str, ...]:
         return (self.name, self.domain, self.city, self.activity, self.found_by, *self.facts)
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """What is offered, in its owner's words. ``sender`` signs the letter."""
-
-    name: str
-    text: str = ""
-    benefits: tuple[str, ...] = ()
-    price: str = ""
-    link: str = ""
-    email: str = ""
-    phone: str = ""
-    sender: str = ""
-
-    def texts(self) -> tuple[str, ...]:
-        own = (
-            self.name,
-            self.text,
-            *self.benefits,
-            self.price,
-            self.link,
-            self.email,
-            self.phone,
-            self.sender,
-        )
-        return tuple(text for text in own if text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +101,8 @@ def brief_from(kept: Mapping[str, Any]) -> Brief:
     company, offer = dict(kept["company"]), dict(kept["offer"])
     for name in ("facts", "dropped"):
         company[name] = tuple(company[name])
-    offer["benefits"] = tuple(offer["benefits"])
+    for name in ("benefits", "questions"):
+        offer[name] = tuple(offer.get(name, ()))
     return Brief(
         company=CompanyBrief(**company),
         offer=Offer(**offer),

@@ -1,45 +1,38 @@
-"""The checks of a letter before anybody reads it. A letter says what its brief says, or it is not used.
+"""The checks that a letter must pass before it may be sent.
 
-A model may have obeyed the company's page, or invented what it did not know. So a letter is held to a closed
-set of words: those of the brief's trusted texts, and those of any polite letter. Numbers, links, addresses
-and phones have to stand in the brief as they are.
+Links, addresses, phones and numbers have to stand in the brief as they are. A letter that no person has
+edited is made of known lines, and one check looks after that.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 from sendonce.domain.prospecting.briefs import Brief
-from sendonce.domain.prospecting.letter_grounding import Grounds
-from sendonce.domain.prospecting.letter_turns import false_past, marks_without_words, orders, spelt_out
-from sendonce.domain.prospecting.letter_vocabulary import CURRENCIES, DENIALS, is_common
-from sendonce.domain.prospecting.letter_words import (
-    is_number,
-    plain,
-    runs,
-    sentences,
-    stem,
-    tokens,
-    whole_sentences,
-    words,
-)
+from sendonce.domain.prospecting.letter_lines import BENEFITS, LONGEST_SUBJECT, lines_for
+from sendonce.domain.prospecting.letter_words import is_number, plain, sentences, stem, tokens, words
 
-LONGEST_SUBJECT = 100
 LONGEST_BODY = 5000
 FEWEST_WORDS, MOST_WORDS = 15, 250
-_SHARED_RUN = 4
 _MOST_FOUND = 5
 _MOST_FOREIGN = 0.2
 _SHORTEST_PHONE = 7
 _PAUSE = re.compile(r"[()«»„“”\";:—]|,(?!\d)")  # What counts a number does not stand beyond one.
 _NO_UNITS = frozenset(["за", "и", "в", "на", "до", "или", "and", "or", "to", "for", "per", "in"])
-_SIGNS = frozenset(CURRENCIES.values())
+# How a stem names what a number counts: 30 percent is 30 %.
+_CURRENCIES = {
+    **dict.fromkeys(("руб", "рубл", "р", "rub"), "₽"),
+    **dict.fromkeys(("долл", "доллар", "usd", "dollar"), "$"),
+    **dict.fromkeys(("евро", "евр", "eur", "euro"), "€"),
+    **dict.fromkeys(("процент", "percent"), "%"),
+}
+_SIGNS = frozenset(_CURRENCIES.values())
 
 _LETTERS = "A-Za-zА-Яа-яЁё"
-_ORDINARY = re.compile(rf"[{_LETTERS}0-9 \n.,:;!?()«»„“”\"'’–—…/-]")
+_ORDINARY = re.compile(rf"[{_LETTERS}0-9 \n.,:;!?()«»„“”\"'’–—…/-]+")
 # Bounded, and begun at the beginning of a word only: a long text takes linear time.
 _HOST = r"(?<!\w)[^\W_][\w-]{0,62}(?:\.[\w-]{1,63}){0,8}\.[^\W\d_]{2,24}(?:[/:?#]\S*)?"
 _LINK = re.compile(rf"(?:(?<!\w)[a-z][a-z0-9+.-]{{0,30}}:)?//\S+|(?<!\w)www\.\S+|{_HOST}", re.I)
@@ -73,14 +66,23 @@ class LetterCheck:
 
 
 def check_draft(draft: Draft, brief: Brief) -> list[LetterCheck]:
-    """All checks, in the order in which a person would make them.
+    """The checks of any letter, also of a person's own words, in the order in which a person would make them.
 
     Of a text that is far too long, which fails for that, only the beginning is looked at any further.
     """
     short = Draft(draft.subject[:LONGEST_BODY], draft.body[:LONGEST_BODY])
     given = {name: draft if examine is _length else short for name, examine in _CHECKS.items()}
-    findings = {name: list(dict.fromkeys(_CHECKS[name](given[name], brief))) for name in _CHECKS}
-    return [LetterCheck(name, not found, found[:_MOST_FOUND]) for name, found in findings.items()]
+    return [_check(name, _CHECKS[name](given[name], brief)) for name in _CHECKS]
+
+
+def check_made_draft(draft: Draft, brief: Brief) -> list[LetterCheck]:
+    """The checks of a letter that nobody has edited: every word of it is in one of its brief's lines."""
+    return [*check_draft(draft, brief), _check("facts", _words_of_no_line(draft, brief))]
+
+
+def _check(name: str, findings: Iterator[str]) -> LetterCheck:
+    found = list(dict.fromkeys(findings))
+    return LetterCheck(name, not found, found[:_MOST_FOUND])
 
 
 def passes(checks: list[LetterCheck]) -> bool:
@@ -101,6 +103,8 @@ def _length(draft: Draft, brief: Brief) -> Iterator[str]:  # noqa: ARG001 (all c
 
 
 def _language(draft: Draft, brief: Brief) -> Iterator[str]:
+    if brief.offer.language != brief.language:
+        yield f"the offer is in another language: {brief.offer.language}"
     known = {plain(word) for text in brief.trusted() for word in words(text)}
     own = "".join(word for word in words(draft.whole) if word not in known)
     if not own:
@@ -113,11 +117,9 @@ def _language(draft: Draft, brief: Brief) -> Iterator[str]:
 
 def _characters(draft: Draft, brief: Brief) -> Iterator[str]:
     known = set("".join(brief.trusted()))
-    for char in draft.whole:
-        if not _ORDINARY.fullmatch(char) and (char not in known or not char.isprintable()):
+    for char in _ORDINARY.sub("", draft.whole):
+        if char not in known or not char.isprintable():
             yield f"U+{ord(char):04X}"
-    yield from marks_without_words(draft.whole)
-    yield from spelt_out(draft.whole, brief.trusted())
     for word in words(draft.whole):
         if re.search("[a-z]", word) and re.search("[а-я]", word) and not _in_brief(word, brief):
             yield "a word of two alphabets"
@@ -131,7 +133,7 @@ def _placeholders(draft: Draft, brief: Brief) -> Iterator[str]:
 
 def _links(draft: Draft, brief: Brief) -> Iterator[str]:
     known = {_bare(brief.offer.link), _bare(brief.company.domain)}
-    known |= {_bare(found) for text in brief.offer.texts() for found in _LINK.findall(text)}
+    known |= {_bare(found) for text in brief.trusted() for found in _LINK.findall(text)}
     for found in _LINK.findall(_ADDRESS.sub(" ", draft.whole)):
         if _bare(found) not in known:
             yield found
@@ -160,49 +162,14 @@ def _numbers(draft: Draft, brief: Brief) -> Iterator[str]:
     yield from sorted(_currencies(draft.whole) - set().union(*map(_currencies, brief.trusted())))
 
 
-def _words(draft: Draft, brief: Brief) -> Iterator[str]:
-    """Every sentence says something of the brief, in its words and common ones; or it is mere courtesy."""
-    grounds = Grounds(brief)
-    for sentence in whole_sentences(_LINK.sub(" ", _ADDRESS.sub(" ", draft.whole))):
-        yield from grounds.strangers(sentence)
-
-
-def _denials(draft: Draft, brief: Brief) -> Iterator[str]:
-    known = set().union(*(_denied(text) for text in brief.trusted()))
-    for pair in sorted(_denied(draft.whole) - known):
-        yield " ".join(pair)
-
-
-def _turns(draft: Draft, brief: Brief) -> Iterator[str]:
-    """The owner of the offer may say to whom and how to turn; a model may not."""
-    own = _without(draft.whole, brief.offer.texts())
-    yield from orders(own)
-    yield from false_past(own)
-
-
-def _of_the_page(draft: Draft, brief: Brief) -> Iterator[str]:
-    """Sentences and runs of words that the letter shares with a page, and not with what is trusted."""
-    pages = [tokens(page.text) for page in brief.pages]
-    on_pages = set().union(*(runs(page, _SHARED_RUN) for page in pages))
-    said_on_pages = {tuple(sentence) for page in brief.pages for sentence in sentences(page.text)}
-    trusted = [tokens(text) for text in brief.trusted()]
-    ours = set().union(*(runs(text, _SHARED_RUN) for text in trusted))
-    for sentence in sentences(draft.whole):
-        whole = tuple(sentence)
-        shared = runs(sentence, _SHARED_RUN) & on_pages - ours
-        told = (
-            len(whole) > 1 and whole in said_on_pages and not any(_stands_in(whole, text) for text in trusted)
-        )
-        if shared or told:
-            yield " ".join(min(shared) if shared else whole)
-
-
-def _offer(draft: Draft, brief: Brief) -> Iterator[str]:
-    """A letter that does not name what is offered is about something else."""
-    named = {stem(word) for word in words(brief.offer.name)}
-    own = {it for it in named if not is_common(it, brief.language)} or named
-    if own.isdisjoint(stem(word) for word in words(draft.whole)):
-        yield f"no word of “{brief.offer.name}”"
+def _words_of_no_line(draft: Draft, brief: Brief) -> Iterator[str]:
+    lines = lines_for(brief)
+    if draft.subject not in lines.subjects.values():
+        yield draft.subject
+    rest = draft.body
+    for line in sorted((*lines.of_a_body(), BENEFITS[brief.language]), key=len, reverse=True):
+        rest = rest.replace(line, " ") if line else rest
+    yield from words(rest)
 
 
 _Examine = Callable[[Draft, Brief], Iterator[str]]
@@ -215,11 +182,6 @@ _CHECKS: dict[str, _Examine] = {
     "addresses": _addresses,
     "phones": _phones,
     "numbers": _numbers,
-    "facts": _words,
-    "denials": _denials,
-    "claims": _turns,
-    "page": _of_the_page,
-    "offer": _offer,
 }
 
 
@@ -228,31 +190,15 @@ def _measured(text: str) -> Iterator[tuple[str, str]]:
         for token, unit in pairwise([*part, ""]):
             if is_number(token):
                 bare = not unit or unit in _NO_UNITS
-                yield token, "" if bare else CURRENCIES.get(stem(unit), stem(unit))
+                yield token, "" if bare else _CURRENCIES.get(stem(unit), stem(unit))
 
 
 def _currencies(text: str) -> set[str]:
-    return {CURRENCIES.get(stem(token), token) for token in tokens(text)} & _SIGNS
-
-
-def _denied(text: str) -> set[tuple[str, str]]:
-    """Each denial with the word that it denies."""
-    found = words(text.casefold().replace("кроме того,", " "))
-    return {(word, stem(after)) for word, after in pairwise([*found, ""]) if word in DENIALS}
-
-
-def _without(text: str, quoted: Sequence[str]) -> str:
-    for part in sorted((line for it in quoted for line in it.splitlines()), key=len, reverse=True):
-        text = text.replace(part, "")
-    return text
+    return {_CURRENCIES.get(stem(token), token) for token in tokens(text)} & _SIGNS
 
 
 def _in_brief(text: str, brief: Brief) -> bool:
     return any(plain(text) in plain(known) for known in brief.trusted())
-
-
-def _stands_in(part: tuple[str, ...], whole: list[str]) -> bool:
-    return part in runs(whole, len(part))
 
 
 def _bare(link: str) -> str:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’-][^\W\d_]+)*|[%‰₽$€£№]")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|\n+")
-_NEW_SENTENCE = re.compile(r"(?<=[.!?…])\s+(?![a-zа-яё])|\n+")
 _BULLET = "—–-•· \t"
 _THOUSANDS = re.compile(r"(?<=\d)[ \u00a0\u202f](?=\d{3}(?!\d))")
 
@@ -35,7 +35,7 @@ _LONGEST_FIRST: dict[str, list[tuple[str, int]]] = {
     ),
     "en": sorted(((ending, _OF_NOUNS) for ending in _ENGLISH_ENDINGS.split()), key=lambda it: -len(it[0])),
 }
-_SHARED_BEGINNING, _SHARED_PART = 5, 0.7
+_TELLING_WORD = 5
 _CYRILLIC = re.compile("[а-я]")
 
 
@@ -53,11 +53,6 @@ def is_number(token: str) -> bool:
     return token[0].isdigit()
 
 
-def whole_sentences(text: str) -> list[str]:
-    """As a reader sees them: a full stop before a small letter ends an abbreviation."""
-    return _NEW_SENTENCE.split(text)
-
-
 def sentences(text: str) -> Iterator[list[str]]:
     """The tokens of each sentence, cut at every full stop; a line of its own is one, too."""
     for sentence in _SENTENCE_END.split(text):
@@ -70,6 +65,7 @@ def plain(word: str) -> str:
     return word.casefold().replace("ё", "е").replace("’", "'")
 
 
+@lru_cache(4096)
 def stem(word: str) -> str:
     """The word without its ending, if enough of it is left to tell it from others."""
     word = plain(word)
@@ -87,20 +83,6 @@ def _cut(word: str, language: str) -> str:
     return word
 
 
-def are_related(one: str, other: str) -> bool:
-    """Whether two words begin alike and differ in little more than an ending: "deliver" and "delivery".
-
-    "Control" and "contract" begin alike, too: so most of the longer stem has to be shared.
-    """
-    one, other = stem(one), stem(other)
-    shared = 0
-    for mine, theirs in zip(one, other, strict=False):
-        if mine != theirs:
-            break
-        shared += 1
-    return shared >= _SHARED_BEGINNING and shared >= _SHARED_PART * max(len(one), len(other))
-
-
-def runs(of: list[str], length: int) -> set[tuple[str, ...]]:
-    """Every run of so many neighbours."""
-    return {tuple(of[at : at + length]) for at in range(len(of) - length + 1)}
+def telling_stems(text: str) -> set[str]:
+    """Of the longer words, which tell what a text is about."""
+    return {stem(word) for word in words(text) if len(word) >= _TELLING_WORD}

@@ -19,7 +19,7 @@ from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.domain.people.directions import Direction
 from sendonce.domain.people.legal_gate import Addressee
 from sendonce.domain.people.legal_notices import notices
-from sendonce.domain.prospecting.brief_reading import activity_in, read_brief
+from sendonce.domain.prospecting.brief_reading import activities_in, read_brief
 from sendonce.domain.prospecting.briefs import Brief
 from sendonce.domain.prospecting.companies import Company
 from sendonce.domain.prospecting.kept_contacts import Contact
@@ -137,15 +137,15 @@ def brief_for(prospect: Prospect, direction: Direction) -> Brief:
     company, contact = prospect.company, prospect.contact
     stated = {fact.fact: fact.value for fact in company.facts}
     said = [{"url": fact.source, "text": fact.value} for fact in company.facts]
+    does = activities_in((stated.get(kind, "") for kind in _SAY_WHAT_IS_DONE), prospect.found_by)
     return read_brief(
         {
             "company": {
                 "name": company.name,
                 "domain": shown_domain(company.domain),
                 "city": company.city or stated.get(FactKind.CITY),
-                "activity": activity_in(
-                    (stated.get(kind, "") for kind in _SAY_WHAT_IS_DONE), prospect.found_by
-                ),
+                "activity": does[0] if does else "",
+                "facts": does[1:],
                 "found_by": prospect.found_by,
             },
             "offer": direction.offer,

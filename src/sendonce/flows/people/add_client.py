@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.directions import USUAL_LANGUAGE, Direction, NewDirection, tenant_named
+from sendonce.domain.people.offers import read_offer, require_language
 from sendonce.errors import NotFound
 from sendonce.ports.people import TenantStore
 
@@ -26,9 +27,15 @@ def put_direction(store: TenantStore, tenant_id: TenantId, new: NewDirection, ac
         note=new.note or (known.note if known else None),
         offer=new.offer or (known.offer if known else None),
         name=new.name or (known.name if known else ""),
-        language=new.language or (known.language if known else USUAL_LANGUAGE),
+        language=new.language or (known.language if known else _usual_language(new)),
     )
+    if said.offer and (new.offer or new.language):
+        require_language(read_offer(said.offer), said.language)
     return store.directions.put(tenant_id, said, actor)
+
+
+def _usual_language(new: NewDirection) -> str:
+    return read_offer(new.offer).language if new.offer else USUAL_LANGUAGE
 
 
 def require_tenant(store: TenantStore, tenant_id: str) -> TenantId:

@@ -7,7 +7,8 @@ from dataclasses import asdict
 from sendonce.domain.engine.ids import whole_id
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.prospecting.briefs import brief_from
-from sendonce.domain.prospecting.letter_checks import LONGEST_SUBJECT, Draft, LetterCheck, check_draft
+from sendonce.domain.prospecting.letter_checks import Draft, LetterCheck, check_draft
+from sendonce.domain.prospecting.letter_lines import LONGEST_SUBJECT
 from sendonce.domain.prospecting.written_letters import OPEN, LetterStatus, WrittenLetter
 from sendonce.errors import BadInput, NotFound, Overtaken, RefusedByRule
 from sendonce.ports.prospecting import WrittenLetters
@@ -42,7 +43,7 @@ def reject_letter(
 def edit_letter(
     letters: WrittenLetters, letter: WrittenLetter, subject: str, text: str, actor: str
 ) -> list[LetterCheck]:
-    """The checks of the new words. They inform: a person may say what a model may not.
+    """The checks of the new words. They inform: a person may say what no line says, and answers for it.
 
     Raises BadInput for what cannot be a letter.
     """

@@ -68,10 +68,13 @@ def add_direction(
     json: JsonFlag = False,
 ) -> None:
     """Add a direction, or say anew what is known of it."""
+    from sendonce.entrypoints.cli.people.source_lines import naming_the_line
     from sendonce.flows.people.add_client import put_direction
 
-    new = NewDirection(direction, jurisdiction.upper(), basis, note, language, name, _offer(offer))
-    with opened_clients(ready_settings(), make=True) as store:
+    source = _text_of(offer) if offer else ""
+    told = _toml(offer, source) if offer else None
+    new = NewDirection(direction, jurisdiction.upper(), basis, note, language, name, told)
+    with naming_the_line(offer or Path(), source), opened_clients(ready_settings(), make=True) as store:
         put = put_direction(store, tenant_named(tenant), new, getpass.getuser())
     blocked = why_blocked(put)
     if json:
@@ -98,12 +101,17 @@ def list_directions(
     print_table("Directions", titles, [[each[name] for name in columns] for each in found])
 
 
-def _offer(file: Path | None) -> dict[str, Any] | None:
-    if file is None:
-        return None
+def _text_of(file: Path) -> str:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
+        return file.read_text(encoding="utf-8-sig")
     except OSError as exc:
         raise BadInput(f"{file} cannot be read: {exc.strerror}.") from exc
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
+    except UnicodeDecodeError as exc:
+        raise BadInput(f"{file} is not TOML: {exc}.") from exc
+
+
+def _toml(file: Path, source: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(source)
+    except tomllib.TOMLDecodeError as exc:
         raise BadInput(f"{file} is not TOML: {exc}.") from exc

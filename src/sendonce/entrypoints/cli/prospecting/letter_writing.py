@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -51,24 +51,33 @@ def write(
 
 
 def _write_one(settings: Settings, file: Path, language: str, json: bool) -> None:
+    from sendonce.domain.engine.strict_json import strict_object
     from sendonce.domain.people.legal_notices import opt_out_line
-    from sendonce.domain.prospecting.brief_reading import read_brief
+    from sendonce.domain.prospecting.brief_reading import read_brief, unused_fields
     from sendonce.domain.prospecting.letter_templates import with_notices
+    from sendonce.entrypoints.cli.people.source_lines import naming_the_line
     from sendonce.flows.prospecting.write_letter import write_letter
     from sendonce.wiring.written_letters import letter_model
 
-    given = read_brief(_json_of(file), language)
+    source = bytes_of(file).removeprefix(b"\xef\xbb\xbf")
+    read = strict_object(source, f"The brief {file}")
+    with naming_the_line(file, source.decode("utf-8", "replace")):
+        unused = unused_fields(read)
+    given = read_brief(read, language)
     written = write_letter(given, letter_model(settings), settings.letters_nightly_budget)
     text = with_notices(written.text, [opt_out_line(written.language)])
     if json:
         letter = {**as_dict(written), "text": text, "to": given.contact.email or None}
-        print_json({**letter, "left_out": list(given.company.dropped), "brief_hash": given.hash})
+        left_out = [*given.company.dropped, *unused]
+        print_json({**letter, "left_out": left_out, "brief_hash": given.hash})
         return
     say(f"Subject: {written.subject}\n\n{text}\n")
     because = f": {written.refused}." if written.refused else "."
     say("By the model." if written.by == "llm" else f"By the template{because}")
     rows = [(check.name, "ok" if check.ok else "failed", ", ".join(check.found)) for check in written.checks]
     print_table("Checks", ["check", "result", "found"], rows)
+    if unused:
+        say(f"Of no use to a letter: {', '.join(unused)}.")
 
 
 def plan(
@@ -93,9 +102,3 @@ def _tell(count: StepCount, what: str, json: bool) -> None:
         print_json({what: count.done, "taken": count.taken, "note": count.note})
         return
     say(f"{count_of(count.done, 'letter')} {what}." + (f" {count.note}." if count.note else ""))
-
-
-def _json_of(file: Path) -> dict[str, Any]:
-    from sendonce.domain.engine.strict_json import strict_object
-
-    return strict_object(bytes_of(file).removeprefix(b"\xef\xbb\xbf"), f"The brief {file}")
