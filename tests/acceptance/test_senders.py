@@ -18,7 +18,7 @@ PASSWORD = {"SENDER_NEWS_PASSWORD": "correct horse battery staple"}
 def desk(tmp_path: Path) -> Desk:
     desk = Desk(tmp_path, f"sqlite:///{tmp_path}/sendonce.db")
     desk.environment["SES_FROM_EMAIL"] = "own@example.org"
-    desk.environment["TRANSPORT"] = "maildir"
+    desk.environment |= {"TRANSPORT": "maildir", "SENDER_DNS_CHECKS": "false"}
     return desk
 
 

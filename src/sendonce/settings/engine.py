@@ -47,8 +47,11 @@ class EngineSettings:
     maildir_path: Path = setting("sending", kinds.path, Path("maildir"),
         "Where the maildir transport puts letters.")
     dns_server: str = setting("sending", kinds.name_server, "",
-        "The name server that doctor asks about your domain, for networks where only one is allowed.",
+        "The name server that is asked about senders' domains, for networks where only one is allowed.",
         "192.0.2.53:53", otherwise="the system's")
+    sender_dns_checks: bool = setting("sending", kinds.flag, True,
+        "Whether the domain of an added sender is looked at when it is added, and then every day: one whose "
+        "SPF, DKIM, DMARC or MX is not in order is held until it is. Say false in a network without DNS.")
     failpoint: str = setting("sending", kinds.text, "",
         "For tests only: the point in the code where the process kills itself.", "settle.before")
     # AWS

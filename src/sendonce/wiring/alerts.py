@@ -8,13 +8,13 @@ from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.settings import Settings
 
 if TYPE_CHECKING:
-    from sendonce.flows.engine.alert import AlertStore
     from sendonce.flows.engine.duties import Chore
+    from sendonce.ports.engine import WatchStore
 
 _EVERY = 5.0
 
 
-def alert_chores(settings: Settings, store: AlertStore) -> list[Chore]:
+def alert_chores(settings: Settings, store: WatchStore) -> list[Chore]:
     """Telling the people in charge; nothing where nobody is named."""
     from sendonce.adapters.alerts.telegram import Telegram
     from sendonce.flows.engine.alert import tell_alerts

@@ -28,7 +28,7 @@ from sendonce.adapters.doctor.machine import (
 from sendonce.adapters.doctor.unreadable import UnreadableEventsProbe
 from sendonce.adapters.doctor.waiting import in_own_thread
 from sendonce.adapters.doctor.web import UnsubscribeProbe
-from sendonce.domain.engine.checks import Check, stop, warning
+from sendonce.domain.engine.checks import Check, Verdict, count_of, ok, stop, warning
 from sendonce.domain.engine.hosts import is_loopback, is_loopback_url
 from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
@@ -50,6 +50,7 @@ from sendonce.wiring.stores import open_store, sqlite_file, state_directory
 from sendonce.wiring.transports import aws_credentials, make_transport, sender_key
 
 if TYPE_CHECKING:
+    from sendonce.adapters.doctor.sender_domain import SenderDomainProbe
     from sendonce.adapters.doctor.ses_reader import SesReader
     from sendonce.domain.engine.letters import MessageSettings
     from sendonce.domain.engine.sender_identities import SenderIdentity
@@ -154,7 +155,9 @@ class _AddedSenders:
 
     async def examine(self) -> Sequence[Check]:
         store = await self.door.get_or_none()
-        return [] if store is None else await in_own_thread(lambda: self._look(store))
+        if store is None:
+            return []
+        return [*await in_own_thread(lambda: self._look(store)), *await self._domains(store)]
 
     def _look(self, store: Store) -> Sequence[Check]:
         settings = self.settings
@@ -167,6 +170,23 @@ class _AddedSenders:
             return None
 
         return check_senders(store, keys_of(settings), settings.sender, trouble_of)
+
+    async def _domains(self, store: Store) -> Sequence[Check]:
+        """A domain that is not in order holds its senders and nobody else."""
+        from sendonce.wiring.sender_domains import added_domains
+
+        domains = await in_own_thread(lambda: added_domains(self.settings, store))
+        found = await gather(*(probe.examine() for probe in domains.values()))
+        wrong = [
+            warning(NAME, f"{whose}: {check.what}", check.fix)
+            for whose, checks in zip(domains, found, strict=True)
+            for check in checks
+            if check.verdict is not Verdict.OK
+        ]
+        if domains and not wrong:
+            what = f"{count_of(len(domains), 'domain')} of added senders: MX, SPF, DKIM and DMARC are there."
+            return [ok(NAME, what)]
+        return wrong
 
 
 @dataclass(frozen=True)
@@ -207,7 +227,7 @@ def configuration_of(settings: Settings) -> Configuration:
     return Configuration(
         transport=settings.transport,
         missing=_missing(settings),
-        leaves=_leaves(settings),
+        leaves=letters_leave(settings),
         base_url=settings.app_base_url,
         base_url_given=settings.sources.get("APP_BASE_URL", "default") != "default",
         footer_address=settings.mail_footer_address,
@@ -235,7 +255,7 @@ def _missing(settings: Settings) -> tuple[str, ...]:
     return ()
 
 
-def _leaves(settings: Settings) -> bool:
+def letters_leave(settings: Settings) -> bool:
     """Whether letters leave this machine: not into files, and not to a stand-in on loopback."""
     if settings.transport == "ses":
         return not (settings.aws_endpoint_url_sesv2 and is_loopback_url(settings.aws_endpoint_url_sesv2))
@@ -285,7 +305,7 @@ def _transport_probes(settings: Settings, door: StoreDoor, *, leaves: bool) -> l
     if settings.transport == "ses":
         return _ses_probes(settings, door, leaves=leaves)
     if settings.transport == "smtp":
-        return [ClockProbe(door), smtp_probe(settings), *_domain_probes(settings, None, leaves=leaves)]
+        return [ClockProbe(door), smtp_probe(settings), *_domain_probes(settings, leaves=leaves)]
     return [ClockProbe(door), MaildirProbe(settings.maildir_path)]
 
 
@@ -302,7 +322,7 @@ def _ses_probes(settings: Settings, door: StoreDoor, *, leaves: bool) -> list[Pr
         from sendonce.wiring.events import event_queue
 
         probes.append(QueueProbe(event_queue(settings), settings.ses_events_queue_url))
-    return probes + _domain_probes(settings, reader, leaves=leaves)
+    return probes + _domain_probes(settings, leaves=leaves)
 
 
 def ses_reader(settings: Settings) -> SesReader:
@@ -329,16 +349,23 @@ def smtp_probe(settings: Settings, fix: str | None = None) -> Probe:
     return SmtpProbe(make_transport(settings), f"{settings.smtp_host}:{settings.smtp_port}", fix)
 
 
-def _domain_probes(settings: Settings, reader: SesReader | None, *, leaves: bool) -> list[Probe]:
+def _domain_probes(settings: Settings, *, leaves: bool) -> list[Probe]:
     """In a rehearsal the world's name servers are left alone, unless one was named."""
-    if not leaves and not settings.dns_server:
-        return []
+    return [domain_probe(settings)] if leaves or settings.dns_server else []
+
+
+def domain_probe(settings: Settings, *, to_strangers: bool = False) -> SenderDomainProbe:
+    """Of the sender that these settings describe."""
     from sendonce.adapters.doctor.sender_domain import SenderDomainProbe
     from sendonce.adapters.doctor.ses import dkim_names
     from sendonce.adapters.web.dns_records import Records
 
+    by_ses = settings.transport == "ses"
+
     async def names() -> Sequence[str]:
-        return await dkim_names(reader, settings.sender) if reader is not None else ()
+        return await dkim_names(ses_reader(settings), settings.sender) if by_ses else ()
 
     records = Records(settings.dns_server or None)
-    return [SenderDomainProbe(records, settings.sender, names, by_own_name=reader is None)]
+    return SenderDomainProbe(
+        records, settings.sender, names, by_own_name=not by_ses, to_strangers=to_strangers
+    )

@@ -106,6 +106,7 @@ def make_chores(settings: Settings, store: Store) -> list[Chore]:
     """What a worker does now and then beside sending."""
     from sendonce.wiring.alerts import alert_chores
     from sendonce.wiring.campaigns import campaign_chores
+    from sendonce.wiring.sender_domains import domain_chores
 
     return [
         (2.0, lambda: write_due_reports(settings, store)),
@@ -115,6 +116,7 @@ def make_chores(settings: Settings, store: Store) -> list[Chore]:
         *make_mailbox_chores(settings, store),
         *(campaign_chores(settings, store) if has_campaigns(store) else []),
         *(alert_chores(settings, store) if has_campaigns(store) else []),
+        *(domain_chores(settings, store) if has_campaigns(store) else []),
     ]
 
 

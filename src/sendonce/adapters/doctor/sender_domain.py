@@ -26,28 +26,42 @@ class SenderDomainProbe:
     """``dkim_names`` tells where the keys are; the usual places are looked at where it tells none.
 
     ``by_own_name``: the envelope sender is of this domain too, so its SPF decides (SMTP; not SES).
+    ``to_strangers``: who writes to people that never asked for it has to show who they are. What is missing
+    is a stop then: SPF over SMTP, DMARC, a DKIM key that SES names. Other keys cannot be listed, so one that
+    was not found may be there all the same.
     """
 
     name = "dns"
 
     def __init__(
-        self, records: Records, sender: str, dkim_names: DkimNames = unknown_names, *, by_own_name: bool
+        self,
+        records: Records,
+        sender: str,
+        dkim_names: DkimNames = unknown_names,
+        *,
+        by_own_name: bool,
+        to_strangers: bool = False,
     ) -> None:
         self._records = records
         self._domain = sender.rpartition("@")[2].lower()
         self._dkim_names = dkim_names
         self._by_own_name = by_own_name
+        self._missing = stop if to_strangers else warning
 
     async def examine(self) -> Sequence[Check]:
         try:
-            domain = await self._there()
-            if domain is not None:
-                return [domain]
-            return await asyncio.gather(self._mail(), self._spf(), self._dkim(), self._dmarc())
+            return await self.look()
         except Unavailable as exc:
             fix = "Check this machine's name servers (DNS_SERVER names another), and run doctor again."
             what = f"DNS does not answer here, so the records of {self._domain} are not known: {exc}"
             return [warning(self.name, what, fix)]
+
+    async def look(self) -> Sequence[Check]:
+        """Raises Unavailable where name servers do not answer: then nothing is known."""
+        domain = await self._there()
+        if domain is not None:
+            return [domain]
+        return await asyncio.gather(self._mail(), self._spf(), self._dkim(), self._dmarc())
 
     async def _there(self) -> Check | None:
         if self._domain in FREE_MAIL and not self._by_own_name:
@@ -87,7 +101,8 @@ class SenderDomainProbe:
         found = [text for text in await self._records.texts(self._domain) if _is_spf(text)]
         if not found:
             fix = "Publish one TXT record, v=spf1 with your provider's include and ~all at its end."
-            return warning(name, f"{self._domain} has no SPF record.", fix)
+            missing = self._missing if self._by_own_name else warning
+            return missing(name, f"{self._domain} has no SPF record.", fix)
         if len(found) > 1:  # RFC 7208 §4.5: permerror
             what = f"{self._domain} has {len(found)} SPF records, which counts as none and fails."
             return stop(name, what, "Make one record of them.")
@@ -108,7 +123,8 @@ class SenderDomainProbe:
 
     async def _dkim(self) -> Check:
         name = "dns.dkim"
-        names = await self._dkim_names() or [f"{it}._domainkey.{self._domain}" for it in USUAL_SELECTORS]
+        told = await self._dkim_names()
+        names = told or [f"{it}._domainkey.{self._domain}" for it in USUAL_SELECTORS]
         found = await asyncio.gather(*(self._has_key(dkim) for dkim in names))
         there = [dkim for dkim, is_there in zip(names, found, strict=True) if is_there]
         if there:
@@ -117,7 +133,8 @@ class SenderDomainProbe:
         fix = (
             "Switch DKIM on with your provider, publish its record, and look for dkim=pass in a test letter."
         )
-        return warning(name, what, fix)
+        missing = self._missing if told else warning
+        return missing(name, what, fix)
 
     async def _has_key(self, name: str) -> bool:
         texts = await self._records.texts(name)
@@ -129,10 +146,21 @@ class SenderDomainProbe:
         for domain in _with_parents(self._domain):
             found = [text for text in await self._records.texts(f"_dmarc.{domain}") if _is_dmarc(text)]
             if found:
-                return _judge_dmarc(domain, found)
+                return self._judge_dmarc(domain, found)
         what = f"{self._domain} has no DMARC record: Gmail and Yahoo ask for one of those who send to many."
         fix = f'Publish TXT _dmarc.{self._domain} "v=DMARC1; p=none; rua=mailto:you@{self._domain}".'
-        return warning(name, what, fix)
+        return self._missing(name, what, fix)
+
+    def _judge_dmarc(self, domain: str, found: list[str]) -> Check:
+        name = "dns.dmarc"
+        if len(found) > 1:  # RFC 7489 §6.6.3: then none of them counts
+            what = f"_dmarc.{domain} has {len(found)} DMARC records: none counts."
+            return self._missing(name, what, "Leave one.")
+        policy = _DMARC_POLICY.search(found[0])
+        if policy is None:
+            what = f"The DMARC record of {domain} has no policy: «{found[0][:120]}»."
+            return self._missing(name, what, "Begin it with v=DMARC1; p=none;")
+        return ok(name, f"DMARC of {domain}: p={policy[1].lower()}.")
 
 
 def _with_parents(domain: str) -> list[str]:
@@ -146,14 +174,3 @@ def _is_spf(text: str) -> bool:
 
 def _is_dmarc(text: str) -> bool:
     return re.match(r"v\s*=\s*DMARC1\s*(;|$)", text) is not None
-
-
-def _judge_dmarc(domain: str, found: list[str]) -> Check:
-    name = "dns.dmarc"
-    if len(found) > 1:  # RFC 7489 §6.6.3: then none of them counts
-        return warning(name, f"_dmarc.{domain} has {len(found)} DMARC records: none counts.", "Leave one.")
-    policy = _DMARC_POLICY.search(found[0])
-    if policy is None:
-        what = f"The DMARC record of {domain} has no policy: «{found[0][:120]}»."
-        return warning(name, what, "Begin it with v=DMARC1; p=none;")
-    return ok(name, f"DMARC of {domain}: p={policy[1].lower()}.")

@@ -32,6 +32,8 @@ BY_HAND = "by_hand"
 """The code of a hold that a person ordered."""
 NOT_SET_UP = "settings"
 """The code of a hold because its secret is missing or its settings contradict each other."""
+BAD_DOMAIN = "dns"
+"""The code of a hold because of what the DNS says of its domain. The next check that passes ends it."""
 UNTIL_RELEASED = datetime(9999, 1, 1, tzinfo=UTC)
 """The next try of a sender that only a person lets go."""
 

@@ -13,7 +13,7 @@ from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.dispatches import NewDispatch, NewJob
 from sendonce.domain.engine.letters import Letter
 from sendonce.domain.engine.tenants import TenantId
-from sendonce.ports.engine import EngineStore, Leases
+from sendonce.ports.engine import WatchStore
 
 log = logging.getLogger(__name__)
 
@@ -23,18 +23,12 @@ NOT_AGAIN_WITHIN = timedelta(hours=1)
 _AT_ONCE = 5
 
 
-class AlertStore(EngineStore, Protocol):
-    """A database that knows leases."""
-
-    leases: Leases
-
-
 class Messenger(Protocol):
     def tell(self, text: str) -> None:
         """Raises Unavailable."""
 
 
-def raise_alert(store: AlertStore, about: str, text: str) -> bool:
+def raise_alert(store: WatchStore, about: str, text: str) -> bool:
     """Have it told; False where the same was told within the hour."""
     if not store.leases.take(f"alert/{about}", uuid4().hex, NOT_AGAIN_WITHIN):
         return False
@@ -44,7 +38,7 @@ def raise_alert(store: AlertStore, about: str, text: str) -> bool:
 
 
 def tell_alerts(
-    store: AlertStore, tenant_id: TenantId, messenger: Messenger | None, addresses: Sequence[str]
+    store: WatchStore, tenant_id: TenantId, messenger: Messenger | None, addresses: Sequence[str]
 ) -> int:
     """Tell what waits, a few at a time; how many were told. What cannot be told now is told later."""
     told = 0
@@ -59,7 +53,7 @@ def tell_alerts(
 
 
 def _write(
-    store: AlertStore, tenant_id: TenantId, entry_id: str, text: str, addresses: Sequence[str]
+    store: WatchStore, tenant_id: TenantId, entry_id: str, text: str, addresses: Sequence[str]
 ) -> None:
     """From the environment's own sender; people in charge want it, whatever they unsubscribed from."""
     letter = Letter(f"sendonce: {text[:80]}", "", f"<p>{escape(text)}</p>", text, text_only=True)

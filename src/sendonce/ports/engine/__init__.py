@@ -29,6 +29,7 @@ from sendonce.ports.engine.outside import Archive, Meter, Outbox, ReadableMeter
 from sendonce.ports.engine.senders import SenderHolds, Senders
 from sendonce.ports.engine.store import EngineStore, SendingStore
 from sendonce.ports.engine.transports import Feed, Transport
+from sendonce.ports.engine.watch import WatchStore
 from sendonce.ports.engine.workers import Journal, Leases, Permits, Roster, Workers
 
 __all__ = [
@@ -59,5 +60,6 @@ __all__ = [
     "Senders",
     "SendingStore",
     "Transport",
+    "WatchStore",
     "Workers",
 ]

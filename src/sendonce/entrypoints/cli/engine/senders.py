@@ -14,10 +14,11 @@ from sendonce.domain.engine.senders import read_key
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.cli.context import opened_campaigns, opened_store, ready_settings, time_zone
 from sendonce.entrypoints.cli.output import JsonFlag, print_json, print_table, say, say_error
-from sendonce.errors import BadInput, BadSetting, RefusedByRule
+from sendonce.errors import BadInput, BadSetting, RefusedByRule, Unavailable
 
 if TYPE_CHECKING:
     from sendonce.flows.engine.show_senders import SenderView
+    from sendonce.ports.campaigns import CampaignStore
     from sendonce.ports.engine import EngineStore
     from sendonce.ports.store import Store
     from sendonce.settings import Settings
@@ -67,6 +68,7 @@ def add(
     per_hour: Annotated[int | None, typer.Option(help="Letters in any hour, for campaigns.")] = None,
     warm_up: Annotated[bool, typer.Option("--warm-up", help="It is new: few letters at first.")] = False,
     ramp: Annotated[str | None, typer.Option(help="Its first days, such as 5,5,8,12.")] = None,
+    no_dns: Annotated[bool, typer.Option("--no-dns", help="Do not look at its domain now.")] = False,
     json: JsonFlag = False,
 ) -> None:
     """Add a sender. Its secret is not stored: only the variable or the file that it is found in."""
@@ -94,12 +96,26 @@ def add(
     )
     with opened_campaigns(settings, make=True) as store:
         added = add_pool_sender(settings, store, tenant, new, pool, getpass.getuser())
+        if not no_dns:
+            _check_domain(settings, store, added)
         (shown,) = [view for view in _views(settings, store) if view.identity == added]
     if json:
         print_json(_view(shown))
     else:
         say(f"Added {added.address}. Its id is {added.id}.")
     _warn_without_secret(settings, new)
+
+
+def _check_domain(settings: Settings, store: CampaignStore, added: SenderIdentity) -> None:
+    from sendonce.wiring.sender_domains import check_new_sender
+
+    try:
+        wrong = check_new_sender(settings, store, added)
+    except Unavailable as exc:
+        say_error(f"The domain of {added.address} could not be looked at; a worker tries again. {exc}")
+        return
+    for check in wrong:
+        say_error(f"{added.address} is held until its domain is in order. {check.what} {check.fix}")
 
 
 def _way_out(
