@@ -170,6 +170,7 @@ def test_the_charset_is_found_out(charset: str, meta: str) -> None:
 HOSTILE = {
     "nesting": "<div>" * 200_000 + "info@firma.ru",
     "nesting, closed": "<div>" * 150_000 + "info@firma.ru" + "</div>" * 150_000,
+    "nesting with ends of something else": "<div></x>" * 200_000 + "info@firma.ru",
     "tables": "<table><tr><td>" * 100_000 + "info@firma.ru",
     "at signs": "info@firma.ru " + "@" * 2_000_000,
     "at signs in words": "info@firma.ru " + "a@" * 1_000_000,
@@ -183,6 +184,10 @@ HOSTILE = {
     "comments": "info@firma.ru " + "<!--" * 500_000,
     "formatting": "info@firma.ru <div>"
     + "".join(f"<font size={i}>" for i in range(5000))
+    + "</div>"
+    + "<p>x</p>" * 50_000,
+    "formatting with ends of something else": "info@firma.ru <div>"
+    + "".join(f"<font size={i}></b>" for i in range(5000))
     + "</div>"
     + "<p>x</p>" * 50_000,
     "digits": "info@firma.ru " + "8 " * 1_000_000,

@@ -17,11 +17,8 @@ from sendonce.adapters.contacts.scripts import decoded_base64
 _MAX_HOLDERS = 1000
 _MAX_NAMES = 20
 _MAX_METAS = 100
-_MAX_SIGNS = 2000
-# Most others are pictures for fine screens.
-_AT_SIGN = re.compile(r"@(?!\dx\.)")
-_QUOTE = re.compile(r"[\"'][^\"'<>]*\Z")
-_NAME = re.compile(r"\s([a-zA-Z_:][\w:.-]*)\s*=\s*\Z")
+_QUOTE = re.compile(rb"[\"'][^\"'<>]*\Z")
+_NAME = re.compile(rb"\s([a-zA-Z_:][\w:.-]*)\s*=\s*\Z")
 _SCRIPTED = re.compile(r"on[a-z]+\Z", re.IGNORECASE)
 _TELLING = re.compile(r"data-[\w-]+\Z|title\Z|aria-label\Z|alt\Z", re.IGNORECASE)
 _PARTS = re.compile(
@@ -59,10 +56,12 @@ _LONE_ADDRESS = re.compile(r"/?[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{4,250}")
 _EVENTS = ("onclick", "onmouseover", "onmousedown")
 _HANDLERS = ",".join(f'[{name}*="ail"],[{name}*="lto:"]' for name in _EVENTS)
 # Looking through the markup first is quicker than to ask the tree for what most pages do not have.
-_META = re.compile(rb"<meta[^<>]{0,500}@")
-_HANDLER = re.compile(rb"on(?:click|mouseover|mousedown)\s*=[^<>]{0,300}?(?:ail|lto:)")
-_MAILTO_IN_BASE64 = re.compile(r"bWFpbHRv[A-Za-z0-9+/]{8,400}={0,2}")
-_HELD_IN_BASE64 = re.compile(r"""data-[\w-]+\s*=\s*["']([A-Za-z0-9+/]{12,400}={0,2})["']""")
+_META = re.compile(rb"<meta[^<>]*\Z", re.IGNORECASE)
+_LONGEST_META = 500
+_IN_HANDLER = re.compile(rb"on(?:click|mouseover|mousedown)\s*=[^<>]*\Z")
+_LONGEST_HANDLER = 300
+_MAILTO_IN_BASE64 = re.compile(rb"bWFpbHRv[A-Za-z0-9+/]{8,400}={0,2}")
+_HELD_IN_BASE64 = re.compile(rb"""data-[\w-]+\s*=\s*["']([A-Za-z0-9+/]{12,400}={0,2})["']""")
 _METAS_OF_MAKERS = re.compile(r"author|creator|generator|developer|designer|twitter|copyright", re.IGNORECASE)
 _SEPARATED = re.compile(
     r"\s*([A-Za-z0-9._-]{1,64})\s*[|#;,:*]{1,2}\s*([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)\s*\Z"
@@ -90,7 +89,7 @@ class Held(NamedTuple):
 
 def attributes_of(page: Page) -> Iterator[Held]:
     """What attributes hold that may be, or make, an address."""
-    for name, value in _attributes_with_at(page.html):
+    for name, value in _attributes_with_at(page):
         if _SCRIPTED.match(name):
             yield Held(What.SCRIPT, html.unescape(value))
         elif _TELLING.match(name):
@@ -116,18 +115,19 @@ def readings_of(value: str, *, rot13: bool) -> Iterator[str]:
         yield f"{pair[1]}@{pair[2]}"
 
 
-def _attributes_with_at(markup: str) -> Iterator[tuple[str, str]]:
+def _attributes_with_at(page: Page) -> Iterator[tuple[str, str]]:
     """Name and value of quoted attributes with an @ in them, found from the @ outwards."""
-    for sign in islice(_AT_SIGN.finditer(markup), _MAX_SIGNS):
-        at = sign.start()
-        quoted = _QUOTE.search(markup, max(0, at - 300), at)
-        if quoted and (found := _NAME.search(markup[max(0, quoted.start() - 60) : quoted.start()])):
-            end = markup.find(quoted[0][0], at, at + 2000)
-            yield found[1], markup[quoted.start() + 1 : end if end > 0 else at + 200]
+    html = page.html
+    for at in page.signs:
+        quoted = _QUOTE.search(html, max(0, at - 300), at)
+        if quoted and (found := _NAME.search(html[max(0, quoted.start() - 60) : quoted.start()])):
+            end = html.find(quoted[0][:1], at, at + 2000)
+            value = html[quoted.start() + 1 : end if end > 0 else at + 200]
+            yield found[1].decode(), value.decode("utf-8", "replace")
 
 
 def _metas(page: Page) -> Iterator[Held]:
-    if not _META.search(page.markup):
+    if not any(_META.search(page.html, max(0, at - _LONGEST_META), at) for at in page.signs):
         return
     for node in page.tree.css('meta[content*="@"]')[:_MAX_METAS]:
         named = node.attributes.get("name") or node.attributes.get("property") or ""
@@ -137,7 +137,7 @@ def _metas(page: Page) -> Iterator[Held]:
 
 def _pieces(page: Page) -> Iterator[Held]:
     """``data-user`` and ``data-domain``, or one attribute that holds the address in some code."""
-    names = sorted({name.decode() for name in _PARTS.findall(page.markup)})[:_MAX_NAMES]
+    names = sorted({name.decode() for name in _PARTS.findall(page.lowered)})[:_MAX_NAMES]
     if not names:
         return
     for node in page.tree.css(",".join(f"[data-{name}]" for name in names))[:_MAX_HOLDERS]:
@@ -158,19 +158,31 @@ def _pieces(page: Page) -> Iterator[Held]:
 
 
 def _handlers(page: Page) -> Iterator[Held]:
-    if _HANDLER.search(page.markup):
+    if any(_in_handler(page.lowered, mark) for mark in (b"ail", b"lto:")):
         for node in page.tree.css(_HANDLERS)[:_MAX_HOLDERS]:
             yield from (Held(What.SCRIPT, node.attributes.get(name) or "") for name in _EVENTS)
 
 
+def _in_handler(lowered: bytes, mark: bytes) -> bool:
+    """Whether the mark stands in what a click runs, somewhere on the page."""
+    at = lowered.find(mark)
+    for _ in range(_MAX_HOLDERS):
+        if at < 0:
+            return False
+        if _IN_HANDLER.search(lowered, max(lowered.rfind(b"<", 0, at), at - _LONGEST_HANDLER), at):
+            return True
+        at = lowered.find(mark, at + 1)
+    return True
+
+
 def _in_base64(page: Page) -> Iterator[Held]:
     """Attributes that a script decodes, whatever they are called, and links to mail."""
-    held: list[str] = []
-    if b"bwfpb" in page.markup:
+    held: list[bytes] = []
+    if b"bwfpb" in page.lowered:
         held += [found[0] for found in islice(_MAILTO_IN_BASE64.finditer(page.html), _MAX_NAMES)]
     if any("atob" in script.body for script in page.scripts):
         held += [found[1] for found in islice(_HELD_IN_BASE64.finditer(page.html), _MAX_HOLDERS)]
-    yield from (Held(What.PLAIN, decoded_base64(value) or "") for value in held)
+    yield from (Held(What.PLAIN, decoded_base64(value.decode()) or "") for value in held)
 
 
 def _first(data: dict[str, str], names: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Bytes of a page to text: a byte order mark, then what the page says of itself, then what its bytes tell.
+"""Bytes of a page to UTF-8: a byte order mark, then what the page says of itself, then what its bytes tell.
 
 Old Russian sites are windows-1251 or koi8-r, often without saying so, sometimes saying the wrong one.
 """
@@ -20,13 +20,14 @@ _FREQUENT = frozenset("оеаинтсрвлкмдпуяыьгзбчй")
 _SAMPLE = 20_000
 
 
-def decode_page(data: bytes, declared: str | None = None) -> str:
+def page_in_utf8(data: bytes, declared: str | None = None) -> bytes:
     """``declared`` is the charset of the HTTP header, where there was one."""
     for mark, name in _MARKS:
         if data.startswith(mark):
-            return data[len(mark) :].decode(name, "replace")
+            return _to_utf8(data[len(mark) :], name)
     try:
-        return data.decode("utf-8")
+        data.decode("utf-8")
+        return data
     except UnicodeDecodeError:
         pass
     named = _codec(declared) or _codec_in(data)
@@ -34,7 +35,12 @@ def decode_page(data: bytes, declared: str | None = None) -> str:
         named = _detected(data)
     elif named in _SINGLE_BYTE:
         named = _likelier(data, named)
-    return data.decode(named, "replace")
+    return _to_utf8(data, named)
+
+
+def _to_utf8(data: bytes, name: str) -> bytes:
+    """Half of a surrogate pair is no character."""
+    return data.decode(name, "replace").encode("utf-8", "replace")
 
 
 def _codec_in(data: bytes) -> str | None:

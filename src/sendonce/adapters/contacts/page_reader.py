@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sendonce.adapters.contacts.charset import decode_page
+from sendonce.adapters.contacts.charset import page_in_utf8
 from sendonce.adapters.contacts.facts import facts_of
 from sendonce.adapters.contacts.markup import MAX_PAGE, Page, read_page
 from sendonce.adapters.contacts.reader import ContactReader
@@ -23,7 +23,7 @@ class PageReader:
         self._contacts = contacts
 
     def read(self, data: bytes, url: str, charset: str | None = None) -> PageReading:
-        page = read_page(decode_page(data[: 2 * MAX_PAGE], charset))
+        page = read_page(page_in_utf8(data[: 2 * MAX_PAGE], charset))
         contacts = self._contacts.read_page(page, url)
         links = _links_of(page, url)
         sends_to = _sends_to(page, url)

@@ -11,8 +11,8 @@ from urllib.parse import unquote
 from selectolax.lexbor import LexborNode
 
 from sendonce.adapters.contacts.attributes import What, attributes_of, readings_of
-from sendonce.adapters.contacts.charset import decode_page
-from sendonce.adapters.contacts.markup import HIDES, MAX_PAGE, Page, read_page
+from sendonce.adapters.contacts.charset import page_in_utf8
+from sendonce.adapters.contacts.markup import MAX_PAGE, Page, read_page
 from sendonce.adapters.contacts.phones import (
     Number,
     country_of,
@@ -23,6 +23,7 @@ from sendonce.adapters.contacts.phones import (
 )
 from sendonce.adapters.contacts.scripts import Text, helpers_of, rot13_is_used, script_texts, variables_of
 from sendonce.adapters.contacts.structured import json_ld, microdata
+from sendonce.adapters.contacts.visibility import HIDES
 from sendonce.adapters.web.public_suffixes import PublicSuffixes
 from sendonce.adapters.web.site_reader import SiteReader
 from sendonce.domain.engine.addresses import parse_address
@@ -57,7 +58,7 @@ class ContactReader:
 
     def read(self, data: bytes, url: str, charset: str | None = None) -> Contacts:
         """``url`` tells which addresses are the company's own, and the country of its phones."""
-        return self.read_page(read_page(decode_page(data[: 2 * MAX_PAGE], charset)), url)
+        return self.read_page(read_page(page_in_utf8(data[: 2 * MAX_PAGE], charset)), url)
 
     def read_page(self, page: Page, url: str) -> Contacts:
         return _Reading(page, self._sites.read(url).domain, self._suffixes).contacts()

@@ -12,7 +12,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from sendonce.domain.people.mailboxes import ROLES
 
@@ -43,22 +42,18 @@ _BRACKETED_AT = re.compile(
 _BRACKETED_DOT = re.compile(
     rf"\s*(?:{_OPEN}+\s*{_DOT_WORDS}\s*{_CLOSE}+|([*_|~#])(?:dot|точка)\1|\s--?dot--?\s)\s*", re.IGNORECASE
 )
-# What may stand for an @ on a whole page: rough, but quick, for it begins with one of few characters.
-_HINT = re.compile(r"[\[({<«*_|~#]\s?_?[@aAаАэЭсСsSdDзЗeEоО][\w ]{0,12}\s?[\])}>»*_|~#]")
+# What may stand for an @ on a whole page: rough, and found by its first character, which is quicker than a
+# pattern.
+_OPENERS = "[({<«*_|~#"
+_HINT = re.compile(r"[\[({<«*_|~#]\s?_?[@aAаАэЭсСsSdDзЗeEоО][\w -]{0,12}\s?[\])}>»*_|~#]")
+_MAX_OPENERS = 10_000
 _SPELLED = ("соба", "Соба", "СОБА", "soba", "-at-", " dot ", "DOT", " точка ")
-_WORDS = (
-    "at",
-    "соба",
-    "soba",
-    "dog",
-    "dot",
-    "d0t",
-    "точк",
-    "тчк",
-    "[.]",
-    "(.)",
-    *("(a", "[a", "{a", "(а", "[а", "(э", "(@", "[@", "{@", "<@"),
-    *("( a", "[ a", "( а", "[ а", "( @", "[ @", "«@", "-@"),
+# What is in a text whose words stand for signs; most texts have none of it, and are done with sooner.
+_DOG_MARKS = ("соба", "soba", "dog")
+_DASHED_MARKS = ("-at-", "-@-")
+_DOT_MARKS = (
+    *("dot", "d0t", "точк", "тчк", "tochk", "punkt", "punto", "point"),
+    *("[.]", "(.)", "{.}", "<.>", "[ .", "( .", "{ ."),
 )
 _SPELLED_AT = re.compile(r"(?<=[A-Za-z0-9])\s+(?:собака|собачка|sobaka|sobachka|dog)\s+(?=\w)", re.IGNORECASE)
 # " at " counts only where dots are spelled out as well.
@@ -68,9 +63,8 @@ _LOOSE_AT = re.compile(
 _SHOUTED = re.compile(r"(?<=[a-z0-9])AT(?=[a-z0-9-]+DOT[a-z])")
 _SHOUTED_DOT = re.compile(r"(?<=[a-z0-9])DOT(?=[a-z])")
 _SPELLED_DOT = re.compile(r"(?<=\w)\s+(?:dot|d0t|точка|тчк|tochka)\s+(?=\w)", re.IGNORECASE)
-_LONELY_DOT = re.compile(
-    r"(?<=[\w])\s+\.\s*(?=[A-Za-zрф]{2,6}\b)|(?<=[\w])\.\s(?=(?:ru|com|рф|net|org|su|by|kz)\b)"
-)
+_SPACE_BEFORE_DOT = re.compile(r"(?<=\w)\s+\.\s*(?=[A-Za-zрф]{2,6}\b)")
+_SPACE_AFTER_DOT = re.compile(r"\.\s(?<=\w..)(?=(?:ru|com|рф|net|org|su|by|kz)\b)")
 _SPACED_AT = re.compile(r"([A-Za-z0-9._-]+)[ \t]+@[ \t]*(?=\w)")
 # Three cells of a table.
 _LONELY_AT = re.compile(
@@ -162,17 +156,18 @@ def _signals(text: str, words: Sequence[int] | None) -> list[int]:
 
 def words_for_signs(text: str) -> list[int]:
     """Where words may stand for an @."""
-    hints = islice(_HINT.finditer(text), _MAX_SIGNALS)
+    openers = (at for opener in _OPENERS for at in _positions(text, opener, _MAX_OPENERS))
+    hints = filter(None, (_HINT.match(text, at) for at in openers))
     found = [hint.start() for hint in hints if _BRACKETED_AT.match(hint[0])]
     for word in _SPELLED:
         found += _positions(text, word)
     return found
 
 
-def _positions(text: str, sign: str) -> list[int]:
+def _positions(text: str, sign: str, most: int = _MAX_SIGNALS) -> list[int]:
     found: list[int] = []
     at = text.find(sign)
-    while at >= 0 and len(found) < _MAX_SIGNALS:
+    while at >= 0 and len(found) < most:
         found.append(at)
         at = text.find(sign, at + 1)
     return found
@@ -191,25 +186,28 @@ def reveal(text: str) -> str:
     if "&" in text:
         text = html.unescape(text)
     text = text.replace("%40", "@")
-    lowered = text.lower()
-    if any(word in lowered for word in _WORDS):
-        text = _reveal_words(text)
+    text = _reveal_words(text)
+    if "@" not in text:
+        return text
     if " @" in text or "@ " in text or "@\n" in text:
         text = _LONELY_AT.sub(_join_spaced, _SPACED_AT.sub(_join_spaced, text))
         text = _AT_THEN_SPACE.sub("@", text)
-    return _LONELY_DOT.sub(".", text) if "@" in text and (" ." in text or ". " in text) else text
+    if " ." in text:
+        text = _SPACE_BEFORE_DOT.sub(".", text)
+    return _SPACE_AFTER_DOT.sub(".", text)
 
 
 def _reveal_words(text: str) -> str:
-    text = _SHOUTED.sub("@", text)
-    text = _LOOSE_AT.sub("@", text)
-    text = _BRACKETED_AT.sub("@", text)
-    text = _SPELLED_AT.sub("@", text)
-    if "@" not in text:
-        return text
-    text = _SHOUTED_DOT.sub(".", text)
-    text = _BRACKETED_DOT.sub(".", text)
-    return _SPELLED_DOT.sub(".", text)
+    lowered = text.lower()
+    dots = any(mark in lowered for mark in _DOT_MARKS)
+    dogs = any(mark in lowered for mark in _DOG_MARKS)
+    if dots:
+        text = _LOOSE_AT.sub("@", _SHOUTED.sub("@", text))
+    if dogs or _HINT.search(text) or any(mark in lowered for mark in _DASHED_MARKS):
+        text = _SPELLED_AT.sub("@", _BRACKETED_AT.sub("@", text))
+    if dots and "@" in text:
+        text = _SPELLED_DOT.sub(".", _BRACKETED_DOT.sub(".", _SHOUTED_DOT.sub(".", text)))
+    return text
 
 
 def _join_spaced(found: re.Match[str]) -> str:
