@@ -97,6 +97,12 @@ def serving(
             process.wait(10)
 
 
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process that still runs."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -5,7 +5,6 @@ Somebody unsubscribes meanwhile. And the same events from a queue of SQS, with e
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 import time
@@ -17,7 +16,7 @@ from statistics import median, quantiles
 
 from bench import engine, letters
 from bench.findings import Finding, ratio_finding
-from bench.processes import BenchFailed, free_port, run_module, serving, wait_for_port
+from bench.processes import BenchFailed, cpu_seconds, free_port, run_module, serving, wait_for_port
 from bench.stage import Stage
 from sendonce.domain.engine.tokens import sign_token
 from sendonce.sandbox.acceptance import Acceptance
@@ -154,10 +153,10 @@ class Desk:
         before = self._kept()
         with serving([sys.executable, "-m", *program], self.folder / "service.log", environment) as service:
             wait_for_port(port, service)
-            began = _cpu_seconds(service.pid)
+            began = cpu_seconds(service.pid)
             files = [str(bodies), str(tokens)] if clicks else [str(bodies)]
             told = run_module("bench.event_posts", str(port), str(CONNECTIONS), *files).json
-            cpu = _cpu_seconds(service.pid) - began
+            cpu = cpu_seconds(service.pid) - began
         verdicts = told["verdicts"]
         if set(verdicts) != {"applied", "duplicate_event"}:
             raise BenchFailed(f"every event should be applied; the answers were {verdicts}")
@@ -220,9 +219,3 @@ class Desk:
             envelope = self._topic.notification(event, now)
             (signature,) = self._topic.signatures([envelope.signed_text])
             yield envelope.sealed(signature).replace(b"\n", b" ")
-
-
-def _cpu_seconds(pid: int) -> float:
-    """User and system time of a process that still runs."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
