@@ -32,6 +32,7 @@ PAGE = "0123456789abcdef0123456789abcdef"
 PLAN = """\
 [checks]
 positive_data_acceptance.enabled = false
+negative_data_rejection.expected-statuses = ["4xx"]
 missing_required_header.enabled = false
 ignored_auth.enabled = false
 object_level_authorization.enabled = false

@@ -59,7 +59,7 @@ def scheduler(store: SqlStore, directory: Path) -> Iterator[subprocess.Popen[byt
         process.communicate()
 
 
-def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     ends = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < ends, "waited in vain"

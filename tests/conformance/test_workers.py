@@ -185,7 +185,7 @@ def test_keys_are_apart(stage: Stage) -> None:
     assert stage.store.permits.renew("two", other, RATE, 0) == RATE
 
 
-@pytest.mark.parametrize(("seconds", "share"), [(9, 0), (10.5, 0), (11.5, RATE)])
+@pytest.mark.parametrize(("seconds", "share"), [(9, 0), (10.1, 0), (11.1, RATE)])
 def test_permits_of_a_silent_worker_return_after_lease_and_grace(
     stage: Stage, seconds: float, share: int
 ) -> None:

@@ -64,11 +64,11 @@ class Stage:
 
     # -- killing -------------------------------------------------------------------------------
 
-    def sending(self, worker: Running, seconds: float = 30.0) -> bool:
+    def sending(self, worker: Running, seconds: float = 90.0) -> bool:
         """Wait until this worker has letters in ``sending``; False if it ended or there is nothing left."""
         return bool(self.some_sending([worker], seconds))
 
-    def some_sending(self, workers: list[Running], seconds: float = 30.0) -> list[Running]:
+    def some_sending(self, workers: list[Running], seconds: float = 90.0) -> list[Running]:
         """Wait until some of the workers have letters in ``sending``: those; none if nothing is left."""
         ends = time.monotonic() + seconds
         while time.monotonic() < ends:

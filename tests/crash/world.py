@@ -35,13 +35,16 @@ QUIET = 3.0
 PROGRAM = (sys.executable, "-m", "sendonce")
 LETTER = "---\nsubject: Hello {{ name }}\n---\n\nDear {{ name }}, this letter comes once.\n"
 
+BUSY = 3
+
 
 def until(condition: Callable[[], Any], seconds: float, what: str) -> Any:
-    """Wait for something to become true; a wait that is too long is a failure that says what for."""
-    ends = time.monotonic() + seconds
+    """Wait for something that takes ``seconds`` at most to become true, and thrice as long on a busy machine.
+    A wait that is too long is a failure that says what for."""
+    ends = time.monotonic() + BUSY * seconds
     while not (value := condition()):
         if time.monotonic() > ends:
-            raise TimeoutError(f"Waited {seconds:g} s in vain until {what}.")
+            raise TimeoutError(f"Waited {BUSY * seconds:g} s in vain until {what}.")
         time.sleep(0.005)
     return value
 
