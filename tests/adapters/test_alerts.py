@@ -75,8 +75,7 @@ def test_an_alert_is_told_once(store: SqlStore, bot: Bot) -> None:
     assert tell_alerts(store, DEFAULT_TENANT, telegram, ()) == 2
     assert tell_alerts(store, DEFAULT_TENANT, telegram, ()) == 0
     assert [message["text"] for message in bot.told] == [
-        "The sender a is blocked: 2 of 35.",
-        "The sender b is blocked: 2 of 9.",
+        "The sender a is blocked: 2 of 35.\n\nThe sender b is blocked: 2 of 9."
     ]
     assert {message["chat_id"] for message in bot.told} == {"42"}
     assert bot.paths[0] == f"/bot{TOKEN}/sendMessage"
@@ -105,3 +104,33 @@ def test_an_alert_by_letter_is_a_dispatch_like_any_other(store: SqlStore) -> Non
     assert tell_alerts(store, DEFAULT_TENANT, None, ["me@example.com", "you@example.com"]) == 1
     jobs = store.jobs.list(states=[JobState.SCHEDULED])
     assert {job.recipient for job in jobs} == {"me@example.com", "you@example.com"}
+
+
+def test_a_message_a_minute_at_the_most(store: SqlStore, bot: Bot) -> None:
+    """However many processes tell, and however much is wrong: what comes meanwhile waits."""
+    telegram = Telegram(bot.url, TOKEN, "42")
+    raise_alert(store, "a", "one")
+    assert tell_alerts(store, DEFAULT_TENANT, telegram, ()) == 1
+    raise_alert(store, "b", "two")
+    raise_alert(store, "c", "three")
+    assert tell_alerts(store, DEFAULT_TENANT, telegram, ()) == 0
+    with store.database.writing() as tx:
+        tx.exec_driver_sql("DELETE FROM leases WHERE name = 'alerts'")
+    assert tell_alerts(store, DEFAULT_TENANT, telegram, ()) == 2
+    assert [message["text"] for message in bot.told] == ["one", "two\n\nthree"]
+
+
+def test_a_telegram_that_is_away_keeps_no_letter_back(store: SqlStore, bot: Bot) -> None:
+    raise_alert(store, "a", "one")
+    bot.status = 500
+    assert tell_alerts(store, DEFAULT_TENANT, Telegram(bot.url, TOKEN, "42"), ["me@example.com"]) == 1
+    assert len(store.jobs.list(states=[JobState.SCHEDULED])) == 1
+
+
+def test_where_nobody_is_named_nothing_piles_up(store: SqlStore, bot: Bot) -> None:
+    """Or whoever sets up Telegram a year later is told of a year's troubles."""
+    raise_alert(store, "a", "one")
+    tell_alerts(store, DEFAULT_TENANT, None, ())
+    with store.database.writing() as tx:
+        tx.exec_driver_sql("DELETE FROM leases WHERE name = 'alerts'")
+    assert tell_alerts(store, DEFAULT_TENANT, Telegram(bot.url, TOKEN, "42"), ()) == 0

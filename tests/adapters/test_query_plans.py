@@ -54,6 +54,7 @@ ASKED_OFTEN: dict[str, Callable[[SqlStore], object]] = {
     "whether a mailout is over": lambda store: store.dispatches.complete(running(store)),
     "a claim made twice": lambda store: claim_twice(store),
     "a worker's leave": lambda store: store.workers.end("w", "left"),
+    "the gauges": lambda store: store.gauge_log.take(),
 }
 
 

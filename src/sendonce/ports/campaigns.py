@@ -23,7 +23,7 @@ from sendonce.domain.campaigns.receivers import Receiver
 from sendonce.domain.campaigns.rotation import Record
 from sendonce.domain.engine.addresses import Address
 from sendonce.domain.engine.tenants import DispatchId, TenantId
-from sendonce.ports.engine import Leases
+from sendonce.ports.engine import WatchStore
 from sendonce.ports.people import TenantStore
 
 
@@ -174,11 +174,10 @@ class Pools(Protocol):
     def set_pace(self, tenant_id: TenantId, sender_id: str, pace: float, now: datetime) -> None: ...
 
 
-class CampaignStore(TenantStore, Protocol):
+class CampaignStore(TenantStore, WatchStore, Protocol):
     """An open database with the rows of campaigns."""
 
     campaigns: Campaigns
     leads: Leads
     found_contacts: FoundContacts
     pools: Pools
-    leases: Leases

@@ -63,6 +63,14 @@ class HouseSettings:
         "Where Telegram's API is; a stand-in prints its own address.")
     alert_emails: tuple[str, ...] = setting("alerts", kinds.several(kinds.email), (),
         "Who gets alerts by e-mail. Your own addresses.", "me@example.com")
+    alert_dead_letters: int = setting("alerts", whole(0), 10,
+        "So many letters that died within a day are an alarm; 0: none is.")
+    alert_queue_age_seconds: float = setting("alerts", kinds.seconds(zero=True), 7200.0,
+        "A letter that has been due for longer is an alarm; 0: none is. Raise it if your largest mailout "
+        "takes longer at your rate.")
+    alert_event_silence_seconds: float = setting("alerts", kinds.seconds(zero=True), 3600.0,
+        "Letters that left through SES, and then no event for so long, are an alarm; 0: they are not. Raise "
+        "it if your configuration set tells of bounces and complaints only.")
     # Logs
     log_level: str = setting("logs", LOG_LEVEL, "info",
         "From which level on events are written.")

@@ -39,6 +39,12 @@ def time_ordered_id(unix_ms: int) -> str:
     return time_ordered_ids(1, unix_ms)[0]
 
 
+def first_id_of(moment: datetime) -> str:
+    """Not above any id that was made then or later, and above all that were made before."""
+    head = f"{int(moment.timestamp() * 1000):012x}"
+    return f"{head[:8]}-{head[8:]}-0000-0000-000000000000"
+
+
 SHORTEST_PREFIX = 6
 _PREFIX = re.compile(f"[0-9a-f]{{{SHORTEST_PREFIX},32}}")
 _SHORT_PREFIX = re.compile(f"[0-9a-f]{{1,{SHORTEST_PREFIX - 1}}}")

@@ -29,10 +29,11 @@ from sendonce.ports.engine.outside import Archive, Meter, Outbox, ReadableMeter
 from sendonce.ports.engine.senders import SenderHolds, Senders
 from sendonce.ports.engine.store import EngineStore, SendingStore
 from sendonce.ports.engine.transports import Feed, Transport
-from sendonce.ports.engine.watch import WatchStore
+from sendonce.ports.engine.watch import Alarms, GaugeLog, WatchStore
 from sendonce.ports.engine.workers import Journal, Leases, Permits, Roster, Workers
 
 __all__ = [
+    "Alarms",
     "Archive",
     "BegunTurn",
     "Canaries",
@@ -42,6 +43,7 @@ __all__ = [
     "EventRoute",
     "Events",
     "Feed",
+    "GaugeLog",
     "JobRef",
     "Jobs",
     "Journal",

@@ -45,6 +45,7 @@ from sendonce.adapters.stores.sql.senders import SqlSenders
 from sendonce.adapters.stores.sql.sign_ups import SqlSignUps
 from sendonce.adapters.stores.sql.subscribers import SqlSubscribers
 from sendonce.adapters.stores.sql.suppressions import SqlSuppressions
+from sendonce.adapters.stores.sql.watch import SqlAlarms, SqlGaugeLog
 from sendonce.adapters.stores.sql.workers import SqlCanaries, SqlPermits, SqlWorkers
 from sendonce.domain.people.peppers import LINK_LENGTH
 from sendonce.domain.people.soft_bounces import SOFT_BOUNCE_LIMIT
@@ -52,10 +53,12 @@ from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import RefusedByRule, SchemaMismatch, Unavailable
 from sendonce.ports.campaigns import Campaigns, FoundContacts, Leads, Pools
 from sendonce.ports.engine import (
+    Alarms,
     Canaries,
     Dispatches,
     EventRoute,
     Events,
+    GaugeLog,
     Jobs,
     Leases,
     Ledger,
@@ -121,6 +124,8 @@ class SqlStore:
     found_contacts: FoundContacts
     pools: Pools
     leases: Leases
+    gauge_log: GaugeLog
+    alarms: Alarms
     events: Events
     workers: Workers
     permits: Permits
@@ -162,6 +167,8 @@ class SqlStore:
         self.found_contacts = SqlFoundContacts(database)
         self.pools = SqlPools(database)
         self.leases = SqlLeases(database)
+        self.gauge_log = SqlGaugeLog(database)
+        self.alarms = SqlAlarms(database)
         self.events = SqlEvents(database, soft_bounce_limit)
         self.workers = SqlWorkers(database)
         self.permits = SqlPermits(database)
