@@ -111,6 +111,15 @@ def test_the_pipeline_writes_and_plans_by_itself(sendonce: Run) -> None:
     assert "38-FZ" in plan["note"]
 
 
+def test_a_company_that_called_is_left_alone(sendonce: Run) -> None:
+    sendonce("letters", "write", "--direction", "default")
+    said = sendonce("companies", "opt-out", "https://firma0.ru/about", "--note", "called on 5 May").stdout
+    assert said == "firma0.ru gets no more letters.\n"
+    (denied,) = told(sendonce("suppression", "list", "--json"))
+    assert (denied["address"], denied["note"]) == ("info@firma0.ru", "its company: called on 5 May")
+    assert "3 letters approved." in sendonce("letters", "approve", "--all").stdout
+
+
 REFUSALS: dict[tuple[str, ...], tuple[int, str]] = {
     ("write",): (2, "Give either --brief"),
     ("write", "--direction", "nobody"): (1, "has no direction 'nobody'"),

@@ -11,13 +11,20 @@ import pytest
 from sendonce.adapters.stores.schema import company_marks
 from sendonce.adapters.stores.sql.store import SqlStore
 from sendonce.domain.engine.addresses import parse_address
+from sendonce.domain.engine.mailbox.classify import MailKind
+from sendonce.domain.engine.mailbox.found import FoundMail, MailCursor
+from sendonce.domain.people.directions import Basis, NewDirection
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.domain.prospecting.tasks import dedupe_task
-from sendonce.domain.prospecting.written_letters import WrittenLetter
+from sendonce.domain.prospecting.written_letters import KIND, WrittenLetter
 from sendonce.errors import RefusedByRule
+from sendonce.flows.prospecting.change_direction import change_direction
 from sendonce.flows.prospecting.find_duplicates import find_all_duplicates
 from sendonce.flows.prospecting.plan_written_letters import finish_half_planned
 from sendonce.flows.prospecting.review_letter import approve_letter
+from sendonce.settings import load_settings
+from sendonce.wiring.mailbox import read_mailboxes
+from tests.adapters.mailbox_stage import running_mailbox
 from tests.conformance.prospecting_stage import NOW
 from tests.conformance.test_written_letters import BRITISH, EUROPEAN, Desk, Dying, work
 
@@ -77,7 +84,7 @@ def test_a_wish_of_a_duplicate_holds_before_it_was_passed_on(desk: Desk) -> None
     desk.write(auto=True)
     desk.store.companies.opt_out(DEFAULT_TENANT, second, "a call", NOW)
     assert desk.plan() == 0
-    assert kept_back(desk, "first.ru") == "the company does not want letters"
+    assert kept_back(desk, "first.ru") == "the address is suppressed: unsubscribed"
 
 
 def test_whose_mailbox_it_is_is_asked_again(desk: Desk) -> None:
@@ -142,6 +149,43 @@ def test_a_company_that_opts_out_gets_no_planned_letter(desk: Desk, tmp_path: Pa
     assert kept_back(desk, "firma.ru") == "the company does not want letters"
 
 
+def test_an_opt_out_holds_at_once_without_another_planning(desk: Desk, tmp_path: Path) -> None:
+    """The worker's own look at the suppression list is enough, also where a job was claimed and released."""
+    first, second = two_companies(desk)
+    desk.company("other.ru")
+    merge(desk, first, second)
+    desk.write(auto=True)
+    desk.plan()
+    desk.store.companies.opt_out(DEFAULT_TENANT, second, "a call", NOW)
+    desk.hurry()
+    assert [it["To"] for it in work(desk.store, tmp_path)] == ["info@other.ru"]
+    assert "suppressed" in (kept_back(desk, "first.ru") or "")
+
+
+def test_a_wish_that_came_by_mail_holds_once_the_mailbox_was_read(desk: Desk, tmp_path: Path) -> None:
+    desk.company("firma.ru", "info@firma.ru", "sales@firma.ru")
+    desk.write(auto=True)
+    desk.plan()
+    (job,) = desk.store.jobs.list()
+    wish = FoundMail("a wish", MailKind.OPT_OUT, job.id)
+    desk.store.mailbox_log.keep("news@imap", "INBOX", MailCursor(1, 1), [wish], (KIND,))
+    with running_mailbox() as mailbox:
+        read_mailboxes(load_settings({**mailbox.environment(), "STATE_DIR": str(tmp_path)}), desk.store)
+    assert {it.address for it in desk.store.suppressions.all()} == {"info@firma.ru", "sales@firma.ru"}
+    desk.hurry()
+    assert work(desk.store, tmp_path) == []
+
+
+def test_a_duplicate_that_is_found_takes_its_letter_back_at_once(desk: Desk, tmp_path: Path) -> None:
+    first, second = two_companies(desk)
+    desk.write(auto=True)
+    desk.plan()
+    merge(desk, first, second)
+    desk.hurry()
+    assert [it["To"] for it in work(desk.store, tmp_path)] == ["info@first.ru"]
+    assert kept_back(desk, "second.ru") == "the company is a duplicate of another"
+
+
 def test_of_two_planned_letters_to_one_company_one_leaves(desk: Desk, tmp_path: Path) -> None:
     first, second = two_companies(desk)
     desk.write(auto=True)
@@ -187,4 +231,16 @@ def test_a_direction_that_the_law_blocks_takes_its_letters_back(desk: Desk) -> N
     desk.direct(replace(BRITISH, jurisdiction="RU"))
     with pytest.raises(RefusedByRule):
         desk.plan()
+    assert "38-FZ" in (kept_back(desk, "firma.ru") or "")
+
+
+def test_a_direction_that_is_changed_takes_its_letters_back_at_once(desk: Desk, tmp_path: Path) -> None:
+    desk.company("firma.ru")
+    desk.write(auto=True)
+    desk.plan()
+    by_interest = NewDirection("default", "RU", Basis.LEGITIMATE_INTEREST)
+    _, taken_back = change_direction(desk.store, DEFAULT_TENANT, by_interest, "ann")
+    assert taken_back == 1
+    desk.hurry()
+    assert work(desk.store, tmp_path) == []
     assert "38-FZ" in (kept_back(desk, "firma.ru") or "")

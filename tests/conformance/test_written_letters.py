@@ -277,7 +277,7 @@ def test_a_person_decides_until_it_is_planned(desk: Desk) -> None:
     desk.company("firma.ru")
     desk.write()
     letters = desk.letters
-    reject_letter(letters, desk.one(), "ann", "too early")
+    reject_letter(desk.store, desk.one(), "ann", "too early")
     assert (desk.one().status, desk.one().made.note) == ("rejected", "too early")
     approve_letter(letters, desk.one(), "ann")
     checks = edit_letter(letters, desk.one(), "Другая тема", "Другие слова, очень простые.", "ann")
@@ -290,11 +290,28 @@ def test_a_person_decides_until_it_is_planned(desk: Desk) -> None:
     )
     approve_letter(letters, edited, "ann")
     desk.plan()
-    for change in (approve_letter, reject_letter):
-        with pytest.raises(RefusedByRule, match="is scheduled"):
-            change(letters, desk.one(), "ann")
+    with pytest.raises(RefusedByRule, match="is scheduled"):
+        approve_letter(letters, desk.one(), "ann")
     with pytest.raises(RefusedByRule):
         edit_letter(letters, desk.one(), "x", "y", "ann")
+
+
+def test_a_planned_letter_is_rejected_until_it_leaves(desk: Desk, tmp_path: Path) -> None:
+    desk.company("firma.ru")
+    desk.company("other.ru")
+    desk.write(auto=True)
+    desk.plan()
+    first, second = desk.all()
+    reject_letter(desk.store, first, "ann", "a bad moment")
+    desk.hurry()
+    assert [it["To"] for it in work(desk.store, tmp_path)] == [second.made.recipient]
+    taken_back = desk.all()[0]
+    assert taken_back.outcome is not None
+    assert (taken_back.status, taken_back.outcome.reason) == ("skipped", "rejected by ann: a bad moment")
+    for letter, state in ((first, "skipped"), (second, "sent")):
+        with pytest.raises(RefusedByRule, match=f"is {state}. It cannot be taken back"):
+            reject_letter(desk.store, letter, "ann")
+    assert desk.plan() == 0, "a company gets one letter in a direction, and this one was rejected"
 
 
 @pytest.mark.parametrize(("subject", "text"), [("", "x"), ("x", " "), ("x" * 101, "x"), ("x", "{{ name }}")])

@@ -133,7 +133,10 @@ class Companies(Protocol):
         """The searches that found each of these companies, the first one first."""
 
     def opt_out(self, tenant_id: TenantId, company_id: str, reason: str, now: datetime) -> None:
-        """The company is not written to any more; nor is any that is the same one."""
+        """The company is not written to any more; nor is any that is the same one.
+
+        Their addresses are suppressed at once, so that no letter leaves that is planned already.
+        """
 
     def take_visits(self, worker: str, limit: int, now: datetime, lease: timedelta) -> Sequence[Visit]:
         """Companies of any tenant whose sites this worker may visit now. A dead worker's lease runs out.

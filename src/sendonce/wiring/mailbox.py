@@ -16,7 +16,7 @@ from sendonce.errors import BadInput, BadSetting, Unavailable
 from sendonce.settings import Settings, usual_security
 from sendonce.wiring.messages import known_unsubscribe_secrets
 from sendonce.wiring.senders import settings_of
-from sendonce.wiring.stores import has_campaigns
+from sendonce.wiring.stores import has_campaigns, has_prospects
 
 if TYPE_CHECKING:
     from sendonce.adapters.imap.account import ImapAccount
@@ -37,6 +37,8 @@ def read_mailboxes(settings: Settings, store: Store) -> dict[str, Reading]:
 
     Raises BadSetting where none is set, and Unavailable where one could not be read, after the others were.
     """
+    from sendonce.flows.prospecting.follow_answers import follow_answers
+
     readers = _readers(settings, store)
     if not readers:
         raise BadSetting(
@@ -49,6 +51,8 @@ def read_mailboxes(settings: Settings, store: Store) -> dict[str, Reading]:
             found[name] = reader.run()
         except Unavailable as exc:
             troubles.append(exc)
+    if has_prospects(store):
+        follow_answers(store)
     if troubles:
         raise troubles[0]
     return found

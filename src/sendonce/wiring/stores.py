@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sendonce.adapters.stores.sql import SqlStore
     from sendonce.adapters.wire_journal import StateDirectory
     from sendonce.ports.campaigns import CampaignStore
+    from sendonce.ports.prospecting import ProspectingStore
     from sendonce.ports.store import Store
 
 
@@ -78,6 +79,13 @@ def has_our_schema(store: Store) -> bool:
 
 def has_campaigns(store: Store | CampaignStore) -> TypeGuard[CampaignStore]:
     """Only databases keep campaigns."""
+    from sendonce.adapters.stores.sql import SqlStore
+
+    return isinstance(store, SqlStore)
+
+
+def has_prospects(store: Store | ProspectingStore) -> TypeGuard[ProspectingStore]:
+    """Only databases keep companies and letters to them."""
     from sendonce.adapters.stores.sql import SqlStore
 
     return isinstance(store, SqlStore)

@@ -21,7 +21,7 @@ from sendonce.domain.people.legal_gate import Addressee
 from sendonce.domain.people.legal_notices import notices
 from sendonce.domain.prospecting.brief_reading import activities_in, read_brief
 from sendonce.domain.prospecting.briefs import Brief
-from sendonce.domain.prospecting.companies import Company
+from sendonce.domain.prospecting.companies import Company, CompanyStatus
 from sendonce.domain.prospecting.kept_contacts import Contact
 from sendonce.domain.prospecting.letter_templates import with_notices
 from sendonce.domain.prospecting.readings import FactKind
@@ -48,6 +48,9 @@ _SAY_WHAT_IS_DONE = (FactKind.HEADING, FactKind.TITLE, FactKind.DESCRIPTION)
 
 OPEN = (LetterStatus.WAITING, LetterStatus.APPROVED, LetterStatus.REJECTED)
 """A person may still change their mind about these."""
+
+
+UNWANTED = "the company does not want letters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +157,15 @@ def brief_for(prospect: Prospect, direction: Direction) -> Brief:
         },
         direction.language,
     )
+
+
+def why_unfit(status: str, opt_out: bool, trouble: str | None) -> str | None:
+    """Why a company is not to be written to at a contact; None if it may be."""
+    if status == CompanyStatus.DUPLICATE:
+        return "the company is a duplicate of another"
+    if opt_out:
+        return UNWANTED
+    return f"the contact is {trouble.replace('_', ' ')}" if trouble else None
 
 
 def sent_text(letter: WrittenLetter, direction: Direction) -> str:

@@ -11,7 +11,7 @@ from sendonce.domain.prospecting.letter_checks import Draft, LetterCheck, check_
 from sendonce.domain.prospecting.letter_lines import LONGEST_SUBJECT
 from sendonce.domain.prospecting.written_letters import OPEN, LetterStatus, WrittenLetter
 from sendonce.errors import BadInput, NotFound, Overtaken, RefusedByRule
-from sendonce.ports.prospecting import WrittenLetters
+from sendonce.ports.prospecting import ProspectingStore, WrittenLetters
 
 _LONGEST_TEXT = 20_000
 
@@ -34,10 +34,24 @@ def approve_letter(letters: WrittenLetters, letter: WrittenLetter, actor: str) -
 
 
 def reject_letter(
-    letters: WrittenLetters, letter: WrittenLetter, actor: str, note: str | None = None
+    store: ProspectingStore, letter: WrittenLetter, actor: str, note: str | None = None
 ) -> None:
+    """One that is planned is taken back, which is final. Raises RefusedByRule once it has left."""
+    if letter.made.status is LetterStatus.PLANNED:
+        _take_back(store, letter, f"rejected by {actor}" + (f": {note}" if note else ""))
+        return
     _require_open(letter)
-    _review(letters, letter, LetterStatus.REJECTED, actor, note)
+    _review(store.written_letters, letter, LetterStatus.REJECTED, actor, note)
+
+
+def _take_back(store: ProspectingStore, letter: WrittenLetter, reason: str) -> None:
+    if letter.job_id is None or letter.dispatch_id is None:
+        taken = store.written_letters.skip(letter.tenant_id, letter.id, reason)
+    else:
+        taken = store.dispatches.take_back(letter.dispatch_id, [letter.job_id], reason) == 1
+    if not taken:
+        now = store.written_letters.get(letter.tenant_id, letter.id) or letter
+        raise RefusedByRule(f"Letter {letter.id} is {now.status}. It cannot be taken back any more.")
 
 
 def edit_letter(

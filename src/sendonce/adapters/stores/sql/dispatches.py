@@ -182,21 +182,12 @@ class SqlDispatches:
                 .order_by(J.id)
                 .limit(size)
             )
-            return self._skip(tx, dispatch_id, J.id.in_(chosen), CANCELLED, now)
+            return skip_jobs(self._db, tx, dispatch_id, J.id.in_(chosen), CANCELLED, now)
 
     def take_back(self, dispatch_id: str, job_ids: Sequence[str], reason: str) -> int:
         with self._db.writing() as tx:
             own = (J.dispatch_id == dispatch_id) & J.id.in_(job_ids)
-            return self._skip(tx, dispatch_id, own, reason, self._db.now(tx))
-
-    def _skip(
-        self, tx: Connection, dispatch_id: str, which: sa.ColumnElement[bool], reason: str, now: datetime
-    ) -> int:
-        update = message_jobs.update().where(which, in_state(JobState.SCHEDULED))
-        with counted(self._db, tx) as tally:
-            skipped = tx.execute(update.values(state="skipped", reason=reason, settled_at=now)).rowcount
-            tally.move(dispatch_id, JobState.SCHEDULED, JobState.SKIPPED, skipped)
-        return skipped
+            return skip_jobs(self._db, tx, dispatch_id, own, reason, self._db.now(tx))
 
     def call_back_chunk(self, dispatch_id: str, longest: timedelta, size: int) -> int:
         with self._db.writing() as tx:
@@ -236,6 +227,22 @@ class SqlDispatches:
             body = {"dispatch_id": row.id, "owner_id": row.owner_id, "result": result}
             insert_outbox(tx, now, ended_topic(row.kind), body)
             return DispatchResult(result)
+
+
+def skip_jobs(
+    database: Database,
+    tx: Connection,
+    dispatch_id: str,
+    which: sa.ColumnElement[bool],
+    reason: str,
+    now: datetime,
+) -> int:
+    """scheduled → skipped; how many."""
+    update = message_jobs.update().where(which, in_state(JobState.SCHEDULED))
+    with counted(database, tx) as tally:
+        skipped = tx.execute(update.values(state="skipped", reason=reason, settled_at=now)).rowcount
+        tally.move(dispatch_id, JobState.SCHEDULED, JobState.SKIPPED, skipped)
+    return skipped
 
 
 def _has_job(*states: JobState) -> sa.ColumnElement[bool]:

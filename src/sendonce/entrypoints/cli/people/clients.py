@@ -9,10 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
+from sendonce.domain.engine.checks import count_of
 from sendonce.domain.people.directions import Basis, NewDirection, tenant_named
 from sendonce.domain.people.legal_gate import why_blocked
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
-from sendonce.entrypoints.cli.context import opened_clients, ready_settings, time_zone
+from sendonce.entrypoints.cli.context import opened_clients, opened_prospects, ready_settings, time_zone
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
 from sendonce.errors import BadInput
 
@@ -69,20 +70,22 @@ def add_direction(
 ) -> None:
     """Add a direction, or say anew what is known of it."""
     from sendonce.entrypoints.cli.people.source_lines import naming_the_line
-    from sendonce.flows.people.add_client import put_direction
+    from sendonce.flows.prospecting.change_direction import change_direction
 
     source = _text_of(offer) if offer else ""
     told = _toml(offer, source) if offer else None
     new = NewDirection(direction, jurisdiction.upper(), basis, note, language, name, told)
-    with naming_the_line(offer or Path(), source), opened_clients(ready_settings(), make=True) as store:
-        put = put_direction(store, tenant_named(tenant), new, getpass.getuser())
+    with naming_the_line(offer or Path(), source), opened_prospects(ready_settings(), make=True) as store:
+        put, taken_back = change_direction(store, tenant_named(tenant), new, getpass.getuser())
     blocked = why_blocked(put)
     if json:
-        print_json({**as_dict(put), "blocked": blocked})
+        print_json({**as_dict(put), "blocked": blocked, "taken_back": taken_back})
     else:
         say(f"{put.tenant_id} writes about {put.name}: {put.jurisdiction}, {put.basis}, in {put.language}.")
         if blocked:
             say(f"Nothing is sent in this direction. {blocked}")
+        if taken_back:
+            say(f"{count_of(taken_back, 'planned letter was', 'planned letters were')} taken back.")
 
 
 @directions.command("list")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from sendonce.entrypoints.cli.output import (
     as_dict,
     print_json,
     print_table,
+    say,
     say_error,
     short_ids,
 )
@@ -92,6 +94,26 @@ def export(
                 table.write([row[column] for column in EXPORTED])
     if output:
         say_error(f"{count_of(table.rows, 'company is', 'companies are')} in {output}.")
+
+
+@group.command("opt-out")
+def opt_out(
+    company: Annotated[str, typer.Argument(help="Its domain, or the beginning of its id.")],
+    note: Annotated[str | None, typer.Option(help="Why, such as 'called on 5 May'.")] = None,
+    tenant: TenantOption = DEFAULT_TENANT,
+    json: JsonFlag = False,
+) -> None:
+    """Write to a company no more: its addresses are suppressed, and planned letters do not leave."""
+    from sendonce.flows.prospecting.opt_out_company import opt_out_company
+    from sendonce.wiring.prospecting import site_reader
+
+    reason = note or f"by {getpass.getuser()}"
+    with opened_prospects(ready_settings(quiet=True)) as store:
+        found = opt_out_company(store, site_reader(), TenantId(tenant), company, reason)
+    if json:
+        print_json({"id": found.id, "domain": found.domain, "opt_out_reason": reason})
+    else:
+        say(f"{shown_domain(found.domain)} gets no more letters.")
 
 
 def _everybody(

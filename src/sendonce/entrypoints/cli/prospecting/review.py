@@ -58,7 +58,7 @@ def _ask_about(
                 approve_letter(letters, letter, actor)
                 return "approved"
             if key == "r":
-                reject_letter(letters, letter, actor)
+                reject_letter(store, letter, actor)
                 return "rejected"
             if key == "e":
                 letter = _edit(store, letter, actor, editor)

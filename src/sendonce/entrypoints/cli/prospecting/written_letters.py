@@ -120,13 +120,13 @@ def reject(
     tenant: TenantOption = DEFAULT_TENANT,
     json: JsonFlag = False,
 ) -> None:
-    """Let letters not be sent."""
+    """Let letters not be sent. One that is planned is taken back for good, unless it has left."""
     from sendonce.flows.prospecting.review_letter import find_letter, reject_letter
 
     with opened_prospects(ready_settings(quiet=True)) as store:
         chosen = [find_letter(store.written_letters, TenantId(tenant), name) for name in letters]
         for each in chosen:
-            reject_letter(store.written_letters, each, getpass.getuser(), note)
+            reject_letter(store, each, getpass.getuser(), note)
     _reviewed("rejected", chosen, json)
 
 

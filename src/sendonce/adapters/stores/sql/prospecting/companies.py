@@ -21,6 +21,7 @@ from sendonce.adapters.stores.schema import (
 )
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.prospecting.tasks import add_task, end_task, take_tasks
+from sendonce.adapters.stores.sql.prospecting.wishes import suppress_contacts
 from sendonce.adapters.stores.sql.rows import insert_for
 from sendonce.domain.engine.ids import prefix_range, time_ordered_ids
 from sendonce.domain.engine.tenants import TenantId
@@ -126,6 +127,7 @@ class SqlCompanies:
         with self._db.writing() as tx:
             out = {"opt_out": True, "opt_out_reason": reason, "updated_at": now}
             if tx.execute(companies.update().where(own).values(out)).rowcount:
+                suppress_contacts(self._db, tx, tenant_id, company_id, reason, now)
                 add_task(tx, self._db, dedupe_task(tenant_id, company_id), now)
 
     def take_visits(self, worker: str, limit: int, now: datetime, lease: timedelta) -> Sequence[Visit]:

@@ -23,6 +23,7 @@ from sendonce.adapters.stores.sql.audit import insert_audit
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.prospecting.companies import as_company
 from sendonce.adapters.stores.sql.prospecting.tasks import add_task
+from sendonce.adapters.stores.sql.prospecting.wishes import take_back_letters
 from sendonce.adapters.stores.sql.rows import insert_for, new_id
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.prospecting.audits import Alike, Listed
@@ -42,6 +43,7 @@ from sendonce.domain.prospecting.duplicates import (
     standings,
 )
 from sendonce.domain.prospecting.tasks import visit_task
+from sendonce.domain.prospecting.written_letters import why_unfit
 
 C = companies.c
 M = company_merges.c
@@ -158,6 +160,8 @@ class SqlDuplicates:
             "updated_at": now,
         }
         tx.execute(companies.update().where(C.id == company.id).values(values))
+        if reason := why_unfit(standing.status, standing.opt_out, None):
+            take_back_letters(self._db, tx, company.id, reason, now)
         visit = visit_task(company.tenant_id, company.id)
         if standing.primary_id is not None:
             self._share_searches(tx, company.id, standing.primary_id)

@@ -32,10 +32,12 @@ from sendonce.domain.prospecting.send_slots import LOOK_BACK, Slot, keeps_limit
 from sendonce.domain.prospecting.written_letters import (
     BY_PERSON,
     OPEN,
+    UNWANTED,
     LetterStatus,
     NewWrittenLetter,
     Outcome,
     WrittenLetter,
+    why_unfit,
 )
 
 W, C, K, J, D = written_letters.c, companies.c, contacts.c, message_jobs.c, dispatches.c
@@ -53,7 +55,6 @@ _PLANNING = 7365647
 # In the words of the index.
 _HALF_PLANNED = sa.text("written_letters.status = 'planned' AND written_letters.job_id IS NULL")
 SAME_ADDRESS = "another letter of this direction goes to the same address"
-UNWANTED = "the company does not want letters"
 SAME_COMPANY = "a duplicate of the company has a letter of this direction"
 
 
@@ -323,11 +324,7 @@ def _as_letter(row: Row[Any]) -> WrittenLetter:
 
 
 def _unfit(row: Row[Any]) -> str | None:
-    if row.company_status == "duplicate":
-        return "the company is a duplicate of another"
-    if row.opt_out:
-        return UNWANTED
-    return f"the contact is {row.trouble.replace('_', ' ')}" if row.trouble else None
+    return why_unfit(row.company_status, row.opt_out, row.trouble)
 
 
 def _of_group(row: Row[Any]) -> str | None:
