@@ -30,7 +30,7 @@ from sendonce.flows.engine.hold_sender import Holding
 from sendonce.flows.engine.keep_books import OpenGate
 from sendonce.flows.engine.own_claims import OwnClaims
 from sendonce.flows.engine.send import SendLoop, SendOptions
-from sendonce.ports.engine import Journal, Ledger, Letters
+from sendonce.ports.engine import JobRef, Journal, Ledger, Letters
 
 
 class Forgetful:
@@ -65,6 +65,12 @@ class Forgetful:
             )
             for number in numbers
         )
+
+    def sending_of(self, worker_id: str) -> Sequence[JobRef]:  # noqa: ARG002 (a port's signature)
+        return ()  # nothing is claimed that is not in the engine's hands
+
+    def reaffirm(self, job_id: str, attempt: int) -> bool:  # noqa: ARG002 (a port's signature)
+        return True
 
     def wire(self, job_id: str, attempt: int) -> bool:  # noqa: ARG002 (a port's signature)
         return True

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from typing import IO, Any
 
 ROOT = Path(__file__).parent.parent
 PROGRAMS = Path(__file__).parent / "peer_programs"
+LONGEST = 900.0
+"""Seconds after which a child is taken to hang."""
 
 
 class BenchFailed(Exception):
@@ -58,7 +61,10 @@ class Child:
 
     def wait(self) -> Finished:
         """Raises BenchFailed, with the end of what the child said, unless it exits with 0."""
+        impatience = threading.Timer(LONGEST, self._process.kill)
+        impatience.start()
         _, status, usage = os.wait4(self.pid, 0)
+        impatience.cancel()
         seconds = time.monotonic() - self.began
         self._process.returncode = os.waitstatus_to_exitcode(status)
         with self._out as out_file, self._err as err_file:

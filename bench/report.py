@@ -7,7 +7,7 @@ import os
 import platform
 import sqlite3
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -23,9 +23,11 @@ from bench.processes import ROOT
 PAGE = ROOT / "docs" / "explanation" / "speed.md"
 CHART = ROOT / "docs" / "images" / "bench.svg"
 TEMPLATE = Path(__file__).with_name("page.md")
+BOUNDS = Path(__file__).with_name("bounds.md")
+_UNEXPLAINED = "It is met on a quiet machine: compare the rounds' lowest and highest, and the load above."
 
 
-def show(findings: Sequence[Finding]) -> None:
+def show(findings: Sequence[Finding], failed: Mapping[str, str]) -> None:
     table = Table(title="Ratios of this run", title_justify="left")
     for name in ("row", "what", "against"):
         table.add_column(name, overflow="fold")
@@ -43,6 +45,8 @@ def show(findings: Sequence[Finding]) -> None:
             finding.verdict,
             style=style,
         )
+    for row, why in failed.items():
+        table.add_row(row, why[:200], "", "", "", "", "failed", style="red")
     # A pipe has no width: there a line is as long as it is.
     Console(width=None if sys.stdout.isatty() else 170).print(table)
 
@@ -86,23 +90,28 @@ def as_json(findings: Sequence[Finding], about: dict[str, Any]) -> dict[str, Any
     return {"when": moment, **about, "machine": machine(), "findings": [f.as_json() for f in findings]}
 
 
-def write(findings: Sequence[Finding], told: dict[str, Any], json_file: Path, *, publish: bool) -> None:
+def write(findings: Sequence[Finding], told: dict[str, Any], json_file: Path) -> None:
+    """The figures, and a chart beside them."""
     json_file.parent.mkdir(parents=True, exist_ok=True)
     json_file.write_text(json.dumps(told, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    chart = draw(findings)
-    if not publish:
-        json_file.with_suffix(".svg").write_text(chart, encoding="utf-8")
-        return
+    json_file.with_suffix(".svg").write_text(draw(findings), encoding="utf-8")
+
+
+def publish(findings: Sequence[Finding], told: dict[str, Any]) -> None:
+    """The page of the documentation and its chart."""
     CHART.parent.mkdir(parents=True, exist_ok=True)
-    CHART.write_text(chart, encoding="utf-8")
+    CHART.write_text(draw(findings), encoding="utf-8")
     PAGE.write_text(page(findings, told), encoding="utf-8")
 
 
 def page(findings: Sequence[Finding], told: dict[str, Any]) -> str:
     about = told["machine"]
     rows = [
-        f"| {f.what} | {f.against} | **{f.shown}** | {spread(f)} | {f.bar_shown} | {f.verdict} |"
+        f"| {f.row} | {f.what} | {f.against} | **{f.shown}** | {spread(f)} | {f.bar_shown} | {f.verdict} |"
         for f in findings
+    ]
+    rows += [
+        f"| {row} | gave no figure | | | | | failed: {_cell(why)} |" for row, why in told["failed"].items()
     ]
     machine_line = (
         f"{about['cores']} cores of {about['cpu']}, {about['memory_gb']} GB, {about['system']}; "
@@ -110,17 +119,53 @@ def page(findings: Sequence[Finding], told: dict[str, Any]) -> str:
         f"Postfix {told['postfix']}, psycopg {about['psycopg']}, uvloop {about['uvloop']}, "
         f"boto3 {about['boto3']}"
     )
-    text = TEMPLATE.read_text(encoding="utf-8")
+    text, bounds = TEMPLATE.read_text(encoding="utf-8"), read_bounds()
     values = {
         "DATE": told["when"][:10],
         "MACHINE": machine_line,
         "LOAD": f"{told['load_before']:.1f} before the run, {told['load_after']:.1f} after it",
         "TABLE": "\n".join(rows),
+        "MISSED": "\n".join(_missed_bars(findings, bounds)),
+        "BOUNDS": "\n".join(_other_bounds(findings, bounds)),
         "FIGURES": "\n".join(_figure_rows(findings)),
     }
     for name, value in values.items():
         text = text.replace("{{" + name + "}}", value)
     return text
+
+
+def read_bounds() -> dict[str, str]:
+    """What bounds a row, by its name; some have it in common."""
+    sections = BOUNDS.read_text(encoding="utf-8").split("\n## ")[1:]
+    named = (section.partition("\n") for section in sections)
+    return {row: " ".join(text.split()) for names, _, text in named for row in names.split(", ")}
+
+
+def _missed_bars(findings: Sequence[Finding], bounds: Mapping[str, str]) -> list[str]:
+    """Row by row: by how much, and why."""
+    missed: dict[str, list[Finding]] = {}
+    for finding in findings:
+        if finding.met is False:
+            missed.setdefault(finding.row, []).append(finding)
+    lines = []
+    for row, several in missed.items():
+        short = "; ".join(f"{f.what} / {f.against}: {f.shown}, {f.verdict}" for f in several)
+        lines.append(f"- **{row}**: {short}. {bounds.get(row, _UNEXPLAINED)}")
+    return lines or ["None in this run."]
+
+
+def _other_bounds(findings: Sequence[Finding], bounds: Mapping[str, str]) -> list[str]:
+    missed = {finding.row for finding in findings if finding.met is False}
+    by_text: dict[str, list[str]] = {}
+    for row, text in bounds.items():
+        if row not in missed:
+            by_text.setdefault(text, []).append(row)
+    return [f"- **{', '.join(rows)}**: {text}" for text, rows in by_text.items()]
+
+
+def _cell(text: str) -> str:
+    """In one line of a table."""
+    return " ".join(text.replace("|", "/").split())[:200]
 
 
 def _figure_rows(findings: Sequence[Finding]) -> list[str]:

@@ -16,14 +16,14 @@ CONNECTIONS = 8
 
 
 def measure(stage: Stage, wanted: Sequence[str]) -> list[Finding]:  # noqa: ARG001 (one row only)
-    count = stage.size(6_000, 1_200)
+    count = stage.size(4_000, 1_200)
     people = letters.write_people(stage.folder / "workers-people.csv", count)
     rates: dict[int, list[float]] = {1: [], 2: [], 4: []}
     with ses_sink(stage.folder, LATENCY) as sink:
         settings = {**engine.ses_settings(sink.url), "CONCURRENCY": str(CONNECTIONS)}
         installation = engine.on_postgres(stage.folder, "workers", settings, stage.postgres)
         installation.make_ready(people)
-        for _ in range(stage.size(3, 1)):
+        for _ in range(stage.size(2, 1)):
             for workers in rates:
                 mailout_id = installation.plan_mailout()
                 sink.forget()
