@@ -216,7 +216,8 @@ class BookKeeper:
     async def _wait_for_outcomes(self) -> None:
         waiting = self._feed.in_hand or self._settlements or self._feed.wait() > 0
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._settlements.due.wait(), FLUSH_AFTER if waiting else IDLE_POLL)
+            async with asyncio.timeout(FLUSH_AFTER if waiting else IDLE_POLL):  # wait_for makes a task
+                await self._settlements.due.wait()
 
     async def _turn_until_answered(self, settlements: list[Settlement], claim: ClaimRequest | None) -> Turn:
         """Retry the settle for ever, never the send. A claim that may have been committed is looked for
