@@ -58,7 +58,7 @@ NOT_BY_TENANT = {
     ("/assets/{sha256}", "GET"): "open: images under the hash of their content",
     ("/tick", "GET"): "for whoever runs the installation; takes no id",
     ("/tick", "POST"): "the same",
-    ("/metrics", "GET"): "for whoever runs the installation; sums only",
+    ("/metrics", "GET"): "for whoever runs the installation; sums, by tenant too",
     ("/healthz", "GET"): "open, tells nothing",
     ("/readyz", "GET"): "open, tells nothing",
     ("/openapi.json", "GET"): "open, the same for everybody",

@@ -12,7 +12,7 @@ from sendonce.adapters.stores.schema import message_jobs
 from sendonce.adapters.stores.sql.store import SqlStore, open_store
 from sendonce.domain.engine.alarms import AlarmLimits
 from sendonce.domain.engine.events import EventKind
-from sendonce.domain.engine.gauges import MOST_TENANTS, OTHERS, fold_tenants, per_slot, rates_between
+from sendonce.domain.engine.gauges import MOST_TENANTS, OTHERS, fold_tenants, per_hour, rates_between
 from sendonce.domain.engine.jobs import Books
 from sendonce.domain.engine.senders import HoldOrder
 from sendonce.domain.engine.workers import MISSING_AFTER
@@ -186,8 +186,8 @@ def test_letters_per_hour(tower: Tower) -> None:
         replace(now, taken_at=now.taken_at - timedelta(hours=ago), books=Books(sent=sent))
         for ago, sent in hours
     ]
-    assert per_slot(readings, "sent", now.taken_at, 4) == [10, 30, 5, 0]
-    assert per_slot([], "sent", now.taken_at, 2) == [0, 0]
+    assert per_hour(readings, "sent", now.taken_at, 4) == [10, 30, 5, 0]
+    assert per_hour([], "sent", now.taken_at, 2) == [0, 0]
 
 
 def test_tenants_beyond_fifty_are_shown_together() -> None:

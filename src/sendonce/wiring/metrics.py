@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sendonce.settings import Settings
@@ -15,8 +16,11 @@ if TYPE_CHECKING:
 def make_metrics(store: Store) -> ReadableMeter:
     """Counters of this process, with the state of the ledger beside them."""
     from sendonce.adapters.metrics import Metrics
+    from sendonce.flows.engine.show_overview import show_overview
+    from sendonce.wiring.stores import has_campaigns
 
-    return Metrics(store.jobs.count_by_state, lambda: _queue_age(store))
+    overview = partial(show_overview, store) if has_campaigns(store) else None
+    return Metrics(store.jobs.count_by_state, lambda: _queue_age(store), overview=overview)
 
 
 def no_metrics() -> Meter:

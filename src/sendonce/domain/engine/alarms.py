@@ -5,12 +5,11 @@ wrong ──► alarm ──► its people are told, once an hour at the most �
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from sendonce.domain.engine.gauges import Gauges, a_day_before
+from sendonce.domain.engine.gauges import Gauges
 from sendonce.domain.engine.sender_identities import SenderState, state_of
 from sendonce.domain.engine.senders import BY_HAND, SenderHold, read_key
 from sendonce.domain.engine.workers import WorkerRecord
@@ -42,9 +41,8 @@ class AlarmLimits:
     event_silence: timedelta | None = timedelta(hours=1)
 
 
-def of_dead_letters(now: Gauges, readings: Sequence[Gauges], limits: AlarmLimits) -> Trouble | None:
-    before = a_day_before(readings, now.taken_at) or now.books
-    died = now.books.dead - before.dead
+def of_dead_letters(now: Gauges, day_ago: Gauges | None, limits: AlarmLimits) -> Trouble | None:
+    died = now.books.dead - (day_ago or now).books.dead
     if not limits.dead_letters or died < limits.dead_letters:
         return None
     text = f"{died} letters are dead since yesterday: 'sendonce jobs dead' groups them by cause."

@@ -33,7 +33,10 @@ class Gauges:
 
 @dataclass(frozen=True, slots=True)
 class DayRates:
-    """Shares of the letters that were accepted in a time; None where there was none."""
+    """Shares of the letters that were accepted in a time; None where there was none.
+
+    Nor can be told how many were delivered where nobody ever told of a delivery, as over SMTP.
+    """
 
     accepted: int
     delivery: float | None
@@ -50,23 +53,15 @@ def rates_between(before: Books, now: Books) -> DayRates:
 
     return DayRates(
         accepted,
-        share(now.delivered - before.delivered),
+        share(now.delivered - before.delivered) if now.delivered else None,
         share(now.bounced - before.bounced),
         share(now.complained - before.complained),
     )
 
 
-def a_day_before(readings: Sequence[Gauges], now: datetime) -> Books | None:
-    """The books a day ago, or the oldest that are known, if the ledger has been read for less."""
-    since = now - timedelta(days=1)
-    before = [reading for reading in readings if reading.taken_at <= since]
-    known = before[-1:] or list(readings[:1])
-    return known[0].books if known else None
-
-
-def per_slot(readings: Sequence[Gauges], counter: str, now: datetime, slots: int = 24) -> list[int]:
-    """By how much a counter rose in each hour of the last ``slots`` hours, the oldest first."""
-    bounds = [now - timedelta(hours=slots - number) for number in range(slots + 1)]
+def per_hour(readings: Sequence[Gauges], counter: str, now: datetime, hours: int = 24) -> list[int]:
+    """By how much a counter rose in each of the last hours, the oldest first."""
+    bounds = [now - timedelta(hours=hours - number) for number in range(hours + 1)]
     heights = [_height(readings, counter, bound) for bound in bounds]
     return [max(later - earlier, 0) for earlier, later in pairwise(heights)]
 

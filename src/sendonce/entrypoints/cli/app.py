@@ -20,6 +20,7 @@ from sendonce.entrypoints.cli.engine import (
     scheduler,
     senders,
     service,
+    status,
     workers,
 )
 from sendonce.entrypoints.cli.mailouts import letters, mailouts, notion, reports
@@ -88,6 +89,7 @@ for command in (
     demo_campaign,
     demo_prospect.demo_prospect,
     doctor.doctor,
+    status.status,
     service.serve,
     service.worker,
     scheduler.scheduler,

@@ -58,7 +58,7 @@ def _end(store: WatchStore, alarm: Alarm) -> None:
 def find_troubles(store: WatchStore, limits: AlarmLimits) -> Iterator[Trouble]:
     now = store.gauge_log.read()
     found = [
-        of_dead_letters(now, store.gauge_log.last_day(), limits),
+        of_dead_letters(now, store.gauge_log.day_ago(), limits),
         of_queue(now, limits),
         _event_silence(store, limits),
         *(of_hold(hold) for hold in store.sender_holds.all()),

@@ -26,6 +26,9 @@ class GaugeLog(Protocol):
 
     def newest(self) -> Gauges | None: ...
 
+    def day_ago(self) -> Gauges | None:
+        """The last reading that is a day old; the oldest, if the gauges were not read for so long."""
+
     def last_event(self) -> datetime | None:
         """When the provider last told something of a letter; what mailboxes told does not count."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -68,6 +68,14 @@ class SqlGaugeLog:
         query = sa.select(gauge_readings).order_by(R.taken_at.desc()).limit(1)
         with self._db.reading() as tx:
             row = tx.execute(query).one_or_none()
+            return _as_gauges(row) if row else None
+
+    def day_ago(self) -> Gauges | None:
+        with self._db.reading() as tx:
+            since = self._db.now(tx) - timedelta(days=1)
+            old = sa.select(gauge_readings).where(R.taken_at <= since).order_by(R.taken_at.desc())
+            first = sa.select(gauge_readings).order_by(R.taken_at)
+            row = tx.execute(old.limit(1)).one_or_none() or tx.execute(first.limit(1)).one_or_none()
             return _as_gauges(row) if row else None
 
     def last_event(self) -> datetime | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sendonce.domain.engine.mailbox.classify import MailKind
@@ -49,6 +49,16 @@ class MailboxReading:
     found: Mapping[str, int]
     failed_at: datetime | None = None
     trouble: str | None = None
+
+    @property
+    def tried_at(self) -> datetime:
+        return max(at for at in (self.read_at, self.failed_at) if at is not None)
+
+
+def still_in_use(readings: Sequence[MailboxReading]) -> list[MailboxReading]:
+    """Without the mailboxes that nobody has tried to read for a day while others were tried."""
+    newest = max((each.tried_at for each in readings), default=None)
+    return [each for each in readings if newest is not None and newest - each.tried_at < timedelta(days=1)]
 
 
 def sum_of_kinds(before: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:

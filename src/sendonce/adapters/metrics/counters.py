@@ -1,4 +1,4 @@
-"""What Prometheus may know: counts and times, never an address, a tenant or a secret.
+"""What Prometheus may know: counts, times and the ids of tenants, never an address or a secret.
 
 ``Metrics`` is what the engine counts into and what ``/metrics`` renders; ``NullMetrics`` counts nothing.
 Every label has few values: codes come from servers we do not trust, and each new label value costs
@@ -7,28 +7,23 @@ Prometheus memory for ever.
 
 from __future__ import annotations
 
-import hmac
 import logging
 import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from sendonce.adapters.metrics.overview import overview_families
 from sendonce.domain.engine.events import EventKind, EventVerdict
 from sendonce.domain.engine.jobs import JobState
 from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
-from sendonce.errors import BadSetting
 
 if TYPE_CHECKING:
-    from prometheus_client import Counter
-    from prometheus_client.core import GaugeMetricFamily
+    from prometheus_client import Counter, Metric
     from prometheus_client.registry import Collector
 
-    from sendonce.ports.engine import ReadableMeter
+    from sendonce.domain.engine.overview import Overview
 
 logger = logging.getLogger(__name__)
 
@@ -37,10 +32,6 @@ _MOST_REASONS = 60
 _LONGEST_REASON = 40
 # From a commit on a fast disk to a database that is in trouble.
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-# A scraper asks every few seconds; more open connections than this are no scraper's.
-_MOST_CONNECTIONS = 8
-_PATIENCE_SECONDS = 5.0
-_POLL_SECONDS = 0.1  # how soon close() is noticed
 
 
 class NullMetrics:
@@ -62,8 +53,9 @@ class NullMetrics:
 class Metrics:
     """Counters of this process, and the state of the ledger as the callbacks tell it.
 
-    ``jobs_by_state`` and ``queue_age`` (how long the oldest due job has been waiting, in seconds) are
-    asked at most every five seconds, however often somebody scrapes. They run in the scraper's thread.
+    ``jobs_by_state``, ``queue_age`` (how long the oldest due job has been waiting, in seconds) and
+    ``overview`` are asked at most every five seconds, however often somebody scrapes. They run in the
+    scraper's thread.
     """
 
     def __init__(
@@ -71,6 +63,7 @@ class Metrics:
         jobs_by_state: Callable[[], Mapping[str, int]] | None = None,
         queue_age: Callable[[], float] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        overview: Callable[[], Overview] | None = None,
     ) -> None:
         from prometheus_client import CollectorRegistry, Counter, Histogram
 
@@ -98,7 +91,7 @@ class Metrics:
             "sendonce_settle_seconds", "Time of a commit that settled.", registry=registry, buckets=_BUCKETS
         )
         if jobs_by_state is not None:
-            registry.register(_ledger_collector(jobs_by_state, queue_age, clock))
+            registry.register(_ledger_collector(jobs_by_state, queue_age, overview, clock))
 
     def observe_turn(self, claimed: int, settled: int, seconds: float) -> None:
         """One commit of the engine. Settling a group and claiming the next is one commit, in both times."""
@@ -176,6 +169,7 @@ class _FewNames:
 def _ledger_collector(
     jobs_by_state: Callable[[], Mapping[str, int]],
     queue_age: Callable[[], float] | None,
+    overview: Callable[[], Overview] | None,
     clock: Callable[[], float],
 ) -> Collector:
     """A collector that asks the ledger when it is scraped. A ledger that is down is a value, not an error."""
@@ -186,22 +180,24 @@ def _ledger_collector(
         def __init__(self) -> None:
             self._lock = threading.Lock()
             self._asked = float("-inf")
-            self._told: list[GaugeMetricFamily] = []
+            self._told: list[Metric] = []
 
-        def collect(self) -> Iterable[GaugeMetricFamily]:
+        def collect(self) -> Iterable[Metric]:
             with self._lock:
                 if clock() - self._asked >= _CACHE_SECONDS:
                     self._told = self._ask()
                     self._asked = clock()
                 return self._told
 
-        def _ask(self) -> list[GaugeMetricFamily]:
+        def _ask(self) -> list[Metric]:
             up = "sendonce_ledger_up", "Whether the ledger answered when it was asked last."
             try:
                 told = _job_gauges(jobs_by_state())
                 if queue_age is not None:
                     about = "How long the oldest due job has been waiting."
                     told.append(GaugeMetricFamily("sendonce_queue_age_seconds", about, value=queue_age()))
+                if overview is not None:
+                    told += overview_families(overview())
             except Exception as exc:  # noqa: BLE001 - whatever is wrong with a database, the rest must be seen
                 logger.warning("metrics without the ledger", extra={"fields": {"error": str(exc)}})
                 return [GaugeMetricFamily(*up, value=0)]
@@ -210,7 +206,7 @@ def _ledger_collector(
     return LedgerCollector()
 
 
-def _job_gauges(counts: Mapping[str, int]) -> list[GaugeMetricFamily]:
+def _job_gauges(counts: Mapping[str, int]) -> list[Metric]:
     from prometheus_client.core import GaugeMetricFamily
 
     jobs = GaugeMetricFamily("sendonce_jobs", "Message jobs in the ledger.", labels=["state"])
@@ -218,103 +214,3 @@ def _job_gauges(counts: Mapping[str, int]) -> list[GaugeMetricFamily]:
         jobs.add_metric([state.value], counts.get(state.value, 0))
     about = "Letters handed to a provider, outcome unknown."
     return [jobs, GaugeMetricFamily("sendonce_in_doubt", about, value=counts.get(JobState.IN_DOUBT.value, 0))]
-
-
-def serve_metrics(
-    metrics: ReadableMeter, port: int, host: str = "127.0.0.1", token: str = ""
-) -> MetricsServer:
-    """Serve ``GET /metrics`` from a thread of its own, for a worker that has no HTTP service.
-
-    With a token only ``Authorization: Bearer …`` is answered. Without one it is for this machine alone,
-    whatever ``host`` says. Port 0 takes a free one.
-    """
-    if not token:
-        host = "127.0.0.1"
-    try:
-        return MetricsServer(metrics, port, host, token)
-    except OSError as exc:
-        raise BadSetting(
-            f"METRICS_PORT is {port}: {host} cannot be listened on there ({exc.strerror})."
-            " Set it to a free port, e.g., METRICS_PORT=9464, or to 0 for none."
-        ) from exc
-
-
-class MetricsServer:
-    """A running server; ``close`` or leaving the ``with`` block ends it."""
-
-    def __init__(self, metrics: ReadableMeter, port: int, host: str, token: str) -> None:
-        self._server = _Server((host, port), _handler(metrics, token))
-        self.port: int = self._server.server_address[1]
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(_POLL_SECONDS,), name="metrics", daemon=True
-        )
-        self._thread.start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-    def __enter__(self) -> MetricsServer:
-        return self
-
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self.close()
-
-
-class _Server(ThreadingHTTPServer):
-    """Turns away connections beyond a handful, so that a flood costs the worker nothing."""
-
-    daemon_threads = False  # close() waits for them; a client has five seconds
-    block_on_close = True
-    request_queue_size = 32
-
-    def __init__(self, *args: Any) -> None:
-        self._free = threading.BoundedSemaphore(_MOST_CONNECTIONS)
-        super().__init__(*args)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._free.release()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
-        """A client that hung up is no news; the standard one prints a traceback."""
-        logger.debug("metrics client failed", exc_info=True)
-
-
-def _handler(metrics: ReadableMeter, token: str) -> type[BaseHTTPRequestHandler]:
-    expected = f"Bearer {token}".encode()
-
-    class Handler(BaseHTTPRequestHandler):
-        timeout = _PATIENCE_SECONDS
-        server_version, sys_version = "sendonce", ""
-
-        def do_GET(self) -> None:
-            shown = self.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
-            if token and not hmac.compare_digest(shown, expected):
-                self._answer(401, b"unauthorized\n", "text/plain")
-            elif self.path.partition("?")[0] != "/metrics":
-                self._answer(404, b"not found\n", "text/plain")
-            else:
-                self._answer(200, metrics.render(), metrics.content_type)
-
-        def _answer(self, status: int, body: bytes, content_type: str) -> None:
-            with suppress(ConnectionError, TimeoutError):
-                self.send_response(status)
-                self.send_header("Content-Type", content_type)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    return Handler
