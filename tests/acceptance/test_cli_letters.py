@@ -78,7 +78,7 @@ def test_a_review_by_keys_and_what_follows(sendonce: Run, folder: Path) -> None:
     assert [it["subject"] for it in listed["letters"]][2] == "Другая тема"
     assert [it["written_by"] for it in listed["letters"]] == ["template", "template", "person", "template"]
     first, second, *_ = (it["id"] for it in listed["letters"])
-    assert told(sendonce("letters", "approve", second, "--json")) == {"approved": [second]}
+    assert told(sendonce("letters", "approve", second, "--json")) == {"approved": [second], "left": []}
     sendonce("letters", "reject", first, "--note", "too early")
     assert told(sendonce("letters", "show", first, "--json"))["note"] == "too early"
     assert "1 letter approved." in sendonce("letters", "approve", "--all").stdout
@@ -96,6 +96,22 @@ def test_other_words_from_a_file(sendonce: Run, folder: Path) -> None:
     shown = sendonce("letters", "show", letter).stdout
     assert "Subject: Новая тема" in shown
     assert "Если такие письма вам не нужны" in shown
+
+
+def test_lists_say_what_they_leave_out(sendonce: Run, folder: Path) -> None:
+    sendonce("letters", "write", "--direction", "default")
+    letter = told(sendonce("letters", "list", "--json"))["letters"][0]["id"]
+    (folder / "text.txt").write_text("Звоните нам: +7 999 123-45-67", encoding="utf-8")
+    sendonce("letters", "edit", letter, "--text", "text.txt")
+    assert "2 of 4 letters, more with --limit" in sendonce("letters", "list", "--limit", "2").stdout
+    assert "1 of 4 companies, more" in sendonce("companies", "list", "--limit", "1").stdout
+    assert "3 of 4 contacts, more" in sendonce("contacts", "list", "--limit", "3").stdout
+    approved = sendonce("letters", "approve", "--all").stdout
+    assert "3 letters approved.\n1 letter fails a check" in approved
+    sendonce("letters", "plan", "--direction", "default")
+    for status, count in (("planned", 3), ("scheduled", 3), ("waiting", 1), ("sent", 0)):
+        shown = told(sendonce("letters", "list", "--status", status, "--json"))["letters"]
+        assert len(shown) == count, status
 
 
 def test_the_pipeline_writes_and_plans_by_itself(sendonce: Run) -> None:

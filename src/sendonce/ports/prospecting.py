@@ -47,7 +47,12 @@ from sendonce.domain.prospecting.searches import (
 from sendonce.domain.prospecting.send_slots import Slot
 from sendonce.domain.prospecting.sites import Site
 from sendonce.domain.prospecting.tasks import NewTask, Task, TaskKind
-from sendonce.domain.prospecting.written_letters import LetterStatus, NewWrittenLetter, WrittenLetter
+from sendonce.domain.prospecting.written_letters import (
+    LetterStatus,
+    NewWrittenLetter,
+    ShownStatus,
+    WrittenLetter,
+)
 from sendonce.ports.people import TenantStore
 
 
@@ -351,14 +356,14 @@ class WrittenLetters(Protocol):
         self,
         tenant_id: TenantId,
         *,
-        status: LetterStatus | None = None,
+        status: ShownStatus | None = None,
         direction_id: str | None = None,
         after: str = "",
         limit: int = 1000,
     ) -> Sequence[WrittenLetter]:
         """In the order of their ids. ``after`` is an id."""
 
-    def count(self, tenant_id: TenantId) -> Mapping[str, int]:
+    def count(self, tenant_id: TenantId, direction_id: str | None = None) -> Mapping[str, int]:
         """By status; planned ones by the state of their job."""
 
     def with_prefix(self, tenant_id: TenantId, prefix: str, limit: int) -> Sequence[str]:

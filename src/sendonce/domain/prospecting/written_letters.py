@@ -44,6 +44,27 @@ class LetterStatus(StrEnum):
     SKIPPED = "skipped"
 
 
+class ShownStatus(StrEnum):
+    """What people see: of a planned letter the state of its job. ``PLANNED`` has a slot and has not left."""
+
+    WAITING = "waiting"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    PLANNED = "planned"
+    SCHEDULED = "scheduled"
+    SENDING = "sending"
+    SENT = "sent"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    DEAD = "dead"
+    IN_DOUBT = "in_doubt"
+
+    @property
+    def covers(self) -> tuple[str, ...]:
+        """A job is made a moment after its letter is planned: nobody wants to tell these two apart."""
+        return (self, self.SCHEDULED) if self is ShownStatus.PLANNED else (self,)
+
+
 _SAY_WHAT_IS_DONE = (FactKind.HEADING, FactKind.TITLE, FactKind.DESCRIPTION)
 
 OPEN = (LetterStatus.WAITING, LetterStatus.APPROVED, LetterStatus.REJECTED)

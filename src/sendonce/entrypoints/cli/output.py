@@ -11,6 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
+from sendonce.domain.engine.checks import count_of
+
 _NO_EDGE = 100_000
 _SHORT_ID = 13
 
@@ -61,6 +63,13 @@ def print_table(
     for row in rows:
         table.add_row(*(Text(_cell(value, zone)) for value in row))
     Console(width=None if sys.stdout.isatty() else _NO_EDGE).print(table)
+
+
+def shown_of(shown: int, total: int, one: str, many: str = "") -> str:
+    """ "340 letters", or "50 of 340 letters, more with --limit" above a list that does not show all."""
+    if shown >= total:
+        return count_of(total, one, many)
+    return f"{shown} of {count_of(total, one, many)}, more with --limit"
 
 
 def _cell(value: Any, zone: tzinfo | None) -> str:

@@ -20,7 +20,7 @@ from sendonce.domain.people.directions import Direction
 from sendonce.domain.people.legal_gate import require_footing
 from sendonce.domain.prospecting.pipeline import StepCount
 from sendonce.domain.prospecting.send_slots import LOOK_BACK, Slot, WorkingHours, slots_for
-from sendonce.domain.prospecting.written_letters import KIND, LetterStatus, WrittenLetter, sent_text
+from sendonce.domain.prospecting.written_letters import KIND, ShownStatus, WrittenLetter, sent_text
 from sendonce.flows.prospecting.ask_gate import why_stop
 from sendonce.flows.prospecting.follow_answers import follow_answers
 from sendonce.flows.prospecting.take_back_letters import take_back_letters
@@ -75,7 +75,7 @@ def _fit(store: ProspectingStore, tenant_id: TenantId, direction: Direction) -> 
     """Approved letters whose company may still be written to; the others are skipped."""
     fit = []
     approved = store.written_letters.all(
-        tenant_id, status=LetterStatus.APPROVED, direction_id=direction.id, limit=_CHUNK
+        tenant_id, status=ShownStatus.APPROVED, direction_id=direction.id, limit=_CHUNK
     )
     for letter in approved:
         if reason := why_stop(store, direction, letter):

@@ -24,6 +24,7 @@ from sendonce.entrypoints.cli.output import (
     say,
     say_error,
     short_ids,
+    shown_of,
 )
 from sendonce.errors import BadInput
 
@@ -64,7 +65,8 @@ def list_(
         (ids[c.id], shown_domain(c.domain), c.name, c.city, c.status, row["regions"], c.created_at)
         for c, row in zip(found, rows, strict=True)
     ]
-    title = count_of(sum(counts.values()), "company", "companies")
+    total = counts.get(status, 0) if status else sum(counts.values())
+    title = shown_of(len(found), total, "company", "companies")
     columns = ["id", "domain", "name", "city", "status", "regions", "found"]
     print_table(title, columns, shown, time_zone(settings))
 

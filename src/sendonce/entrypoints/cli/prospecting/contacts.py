@@ -16,7 +16,15 @@ from sendonce.domain.prospecting.contacts import Contacts
 from sendonce.domain.prospecting.kept_contacts import Contact, ContactKind
 from sendonce.domain.prospecting.sites import shown_domain
 from sendonce.entrypoints.cli.context import check_outputs, opened_prospects, ready_settings, time_zone
-from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say, say_error
+from sendonce.entrypoints.cli.output import (
+    JsonFlag,
+    as_dict,
+    print_json,
+    print_table,
+    say,
+    say_error,
+    shown_of,
+)
 from sendonce.errors import BadInput
 
 if TYPE_CHECKING:
@@ -86,7 +94,8 @@ def list_(
         return
     shown = [(row[1], *row[3:6], *row[8:11]) for row in rows]
     columns = ["company", "contact", "quality", "source", "role", "primary", "takes mail"]
-    print_table(count_of(sum(counts.values()), "contact"), columns, shown, time_zone(settings))
+    total = counts.get(kind, 0) if kind else sum(counts.values())
+    print_table(shown_of(len(found), total, "contact"), columns, shown, time_zone(settings))
 
 
 @group.command()

@@ -122,7 +122,8 @@ def list_(
         for q in queries
     ]
     columns = ["id", "search", "region", "pages", "state", "results", "direction", "reason", "added"]
-    print_table(count_of(len(queries), "search", "searches"), columns, rows, time_zone(settings))
+    title = f"The newest {limit} searches" if len(queries) == limit else f"{len(queries)} searches"
+    print_table(title, columns, rows, time_zone(settings))
 
 
 @group.command()

@@ -15,7 +15,7 @@ from sendonce.domain.engine.checks import count_of
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.domain.prospecting.sites import shown_domain
-from sendonce.domain.prospecting.written_letters import LetterStatus, WrittenLetter
+from sendonce.domain.prospecting.written_letters import ShownStatus, WrittenLetter
 from sendonce.entrypoints.cli.context import check_outputs, opened_prospects, ready_settings, time_zone
 from sendonce.entrypoints.cli.output import (
     JsonFlag,
@@ -25,6 +25,7 @@ from sendonce.entrypoints.cli.output import (
     say,
     say_error,
     short_ids,
+    shown_of,
 )
 from sendonce.errors import BadInput
 
@@ -38,7 +39,7 @@ group = typer.Typer(
 
 TenantOption = Annotated[str, typer.Option("--tenant", help="Whose letters.")]
 DirectionOption = Annotated[str | None, typer.Option("--direction", help="Only those of one direction.")]
-StatusOption = Annotated[LetterStatus | None, typer.Option(help="Only those with this status.")]
+StatusOption = Annotated[ShownStatus | None, typer.Option(help="Only those with this status.")]
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The beginning of its id is enough.")]
 _PAGE = 500
 _EXPORTED = (
@@ -61,7 +62,7 @@ def list_(
         found = store.written_letters.all(
             TenantId(tenant), status=status, direction_id=direction, limit=limit
         )
-        counts = store.written_letters.count(TenantId(tenant))
+        counts = store.written_letters.count(TenantId(tenant), direction)
     if json:
         print_json({"counts": counts, "letters": [as_row(letter) for letter in found]})
         return
@@ -70,7 +71,9 @@ def list_(
         (ids[it.id], shown_domain(it.domain), it.made.recipient, it.made.subject, it.status, it.slot_at)
         for it in found
     ]
-    title = ", ".join(f"{number} {word}" for word, number in sorted(counts.items())) or "No letters"
+    total = sum(number for word, number in counts.items() if status is None or word in status.covers)
+    of_all = ", ".join(f"{number} {word}" for word, number in sorted(counts.items()))
+    title = shown_of(len(found), total, "letter") + (f". Of all: {of_all}" if of_all else "")
     print_table(title, ["id", "company", "to", "subject", "status", "leaves"], rows, time_zone(settings))
 
 
@@ -103,14 +106,24 @@ def approve(
     if bool(letters) == everything:
         raise BadInput("Name letters by their ids, or give --all for those that passed every check.")
     with opened_prospects(ready_settings(quiet=True)) as store:
-        desk = store.written_letters
+        desk, left = store.written_letters, list[WrittenLetter]()
         if letters:
             chosen = [find_letter(desk, TenantId(tenant), name) for name in letters]
         else:
-            chosen = [it for it in _every(store, tenant, LetterStatus.WAITING, direction) if _is_fine(it)]
+            waiting = list(_every(store, tenant, ShownStatus.WAITING, direction))
+            chosen = [it for it in waiting if _is_fine(it)]
+            left = [it for it in waiting if not _is_fine(it)]
         for each in chosen:
             approve_letter(desk, each, getpass.getuser())
-    _reviewed("approved", chosen, json)
+    if json:
+        print_json({"approved": [it.id for it in chosen], "left": [it.id for it in left]})
+        return
+    say(f"{count_of(len(chosen), 'letter')} approved.")
+    if left:
+        say(
+            f"{count_of(len(left), 'letter fails', 'letters fail')} a check or may not be sent. Read them "
+            "with 'sendonce letters review', or approve them by their ids."
+        )
 
 
 @group.command()
@@ -127,14 +140,10 @@ def reject(
         chosen = [find_letter(store.written_letters, TenantId(tenant), name) for name in letters]
         for each in chosen:
             reject_letter(store, each, getpass.getuser(), note)
-    _reviewed("rejected", chosen, json)
-
-
-def _reviewed(verdict: str, chosen: list[WrittenLetter], json: bool) -> None:
     if json:
-        print_json({verdict: [letter.id for letter in chosen]})
+        print_json({"rejected": [letter.id for letter in chosen]})
     else:
-        say(f"{count_of(len(chosen), 'letter')} {verdict}.")
+        say(f"{count_of(len(chosen), 'letter')} rejected.")
 
 
 @group.command()
@@ -174,7 +183,7 @@ def review(
 
     settings = ready_settings(quiet=True)
     with opened_prospects(settings) as store:
-        waiting = _every(store, tenant, LetterStatus.WAITING, direction)
+        waiting = _every(store, tenant, ShownStatus.WAITING, direction)
         actor = getpass.getuser()
         review_letters(store, waiting, lambda it: _direction_of(store, it), actor, settings.editor)
 
@@ -235,7 +244,7 @@ def as_row(letter: WrittenLetter) -> dict[str, Any]:
 
 
 def _every(
-    store: ProspectingStore, tenant: str, status: LetterStatus | None, direction: str | None
+    store: ProspectingStore, tenant: str, status: ShownStatus | None, direction: str | None
 ) -> Iterator[WrittenLetter]:
     """Page by page: memory does not grow with the list."""
     after = ""

@@ -36,6 +36,7 @@ from sendonce.domain.prospecting.written_letters import (
     LetterStatus,
     NewWrittenLetter,
     Outcome,
+    ShownStatus,
     WrittenLetter,
     why_unfit,
 )
@@ -51,6 +52,7 @@ _SELECT = (
     .join(contacts, K.id == W.contact_id)
     .outerjoin(message_jobs, J.id == W.job_id)
 )
+_SHOWN = sa.case((W.status == "planned", sa.func.coalesce(J.state, "planned")), else_=W.status)
 _PLANNING = 7365647
 # In the words of the index.
 _HALF_PLANNED = sa.text("written_letters.status = 'planned' AND written_letters.job_id IS NULL")
@@ -128,14 +130,14 @@ class SqlWrittenLetters:
         self,
         tenant_id: TenantId,
         *,
-        status: LetterStatus | None = None,
+        status: ShownStatus | None = None,
         direction_id: str | None = None,
         after: str = "",
         limit: int = 1000,
     ) -> Sequence[WrittenLetter]:
         query = _SELECT.where(W.tenant_id == tenant_id).order_by(W.id).limit(limit)
         if status is not None:
-            query = query.where(W.status == status)
+            query = query.where(_is_shown_as(status))
         if direction_id is not None:
             query = query.where(W.direction_id == direction_id)
         if after:
@@ -143,14 +145,15 @@ class SqlWrittenLetters:
         with self._db.reading() as tx:
             return [_as_letter(row) for row in tx.execute(query)]
 
-    def count(self, tenant_id: TenantId) -> Mapping[str, int]:
-        state = sa.case((W.status == "planned", sa.func.coalesce(J.state, "planned")), else_=W.status)
+    def count(self, tenant_id: TenantId, direction_id: str | None = None) -> Mapping[str, int]:
         query = (
-            sa.select(state, sa.func.count())
+            sa.select(_SHOWN, sa.func.count())
             .select_from(written_letters.outerjoin(message_jobs, J.id == W.job_id))
             .where(W.tenant_id == tenant_id)
-            .group_by(state)
+            .group_by(_SHOWN)
         )
+        if direction_id is not None:
+            query = query.where(W.direction_id == direction_id)
         with self._db.reading() as tx:
             return {row[0]: row[1] for row in tx.execute(query)}
 
@@ -265,6 +268,11 @@ class SqlWrittenLetters:
             now = self._db.now(tx)
             linked = change.where(job.exists()).values(job_id=job.scalar_subquery(), updated_at=now)
             return tx.execute(linked).rowcount
+
+
+def _is_shown_as(status: ShownStatus) -> sa.ColumnElement[bool]:
+    own_word = status.value in OPEN  # which no job has, and for which there is an index
+    return W.status == status if own_word else _SHOWN.in_(status.covers)
 
 
 def _slots_taken(tx: Connection, since: datetime, now: datetime) -> list[datetime]:
