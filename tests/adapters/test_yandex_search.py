@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from sendonce.adapters.doctor.search import SearchProbe
 from sendonce.adapters.search.exchanges import Exchanges
 from sendonce.adapters.search.yandex import YandexAddresses, YandexSearch
 from sendonce.adapters.search.yandex_auth import (
@@ -242,7 +243,25 @@ def test_wrong_credentials_say_what_to_check(scene: Scene) -> None:
     assert isinstance(said, NotTaken)
     assert "YANDEX_CLOUD_API_KEY" in said.reason
     assert "wrong" not in said.reason
+    assert said.by_settings
     assert "YANDEX_CLOUD_FOLDER_ID" in scene.submit(folder="wrong").reason
+
+
+@pytest.mark.parametrize(
+    ("key", "verdict", "says"),
+    [("right", "ok", "takes our credentials"), ("wrong", "warning", "YANDEX_CLOUD_API_KEY")],
+)
+def test_the_doctor_tries_the_credentials_and_submits_nothing(
+    scene: Scene, key: str, verdict: str, says: str
+) -> None:
+    given = {} if key == "right" else {"key": key}
+
+    async def play(provider: YandexSearch) -> Any:
+        return await SearchProbe(lambda: provider).examine()
+
+    (check,) = scene.run(play, **given)
+    assert (check.verdict, says in check.what) == (verdict, True)
+    assert scene.yandex.asked["submits"] == 0
 
 
 def test_more_than_ten_in_a_second_are_refused(scene: Scene) -> None:

@@ -89,7 +89,7 @@ def _probes(settings: Settings, door: StoreDoor, mailout_id: str | None) -> Sequ
             probes.append(_Foregone("transport", str(exc)))
     probes += [SenderHoldProbe(door, str(sender_key(settings))), _AddedSenders(settings, door)]
     probes += [_Mailboxes(settings, door), LettersGoneProbe(door)]
-    probes += notion_probes(settings)
+    probes += [*notion_probes(settings), *_search_probes(settings)]
     probes += [UnreadableEventsProbe(door)]
     probes += [KeysProbe(door, lambda store: fingerprints_of_known_secrets(settings, store))]
     probes += [UnsubscribeProbe(settings.app_base_url, leaves=leaves)]
@@ -299,6 +299,13 @@ def notion_probes(settings: Settings) -> list[Probe]:
     )
     quick = Policy(burst=10, tries=1, patience=7.0, request_seconds=7.0)
     return [NotionProbe(lambda: notion_client(settings, quick), wish, webhook)]
+
+
+def _search_probes(settings: Settings) -> list[Probe]:
+    from sendonce.adapters.doctor.search import SearchProbe
+    from sendonce.wiring.searching import has_search_settings, search_provider
+
+    return [SearchProbe(lambda: search_provider(settings))] if has_search_settings(settings) else []
 
 
 def _transport_probes(settings: Settings, door: StoreDoor, *, leaves: bool) -> list[Probe]:

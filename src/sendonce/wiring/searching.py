@@ -45,6 +45,17 @@ def search_terms(settings: Settings) -> ProviderTerms:
     return yandex_terms(timedelta(seconds=settings.search_first_poll_seconds))
 
 
+def has_search_settings(settings: Settings) -> bool:
+    """Whether somebody has begun to set up searches."""
+    return bool(
+        settings.yandex_cloud_folder_id
+        or settings.yandex_cloud_api_key
+        or settings.yandex_cloud_iam_token
+        or settings.yandex_cloud_sa_key_json
+        or settings.yandex_cloud_sa_key_file
+    )
+
+
 def search_provider(settings: Settings) -> SearchProvider:
     """Raises BadSetting where something is missing. Its connections belong to the event loop that uses it."""
     from sendonce.adapters.search.exchanges import Exchanges

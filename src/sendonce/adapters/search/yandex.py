@@ -54,6 +54,7 @@ _NOT_TAKEN = {
     503: "Yandex Search is not available at the moment.",
 }
 # Wrong credentials do not mend themselves within a minute.
+_BY_SETTINGS = frozenset((401, 403, 404))
 _PAUSES = {401: 600.0, 403: 600.0, 404: 600.0, 429: 2.0, 503: 30.0}
 _MOST_SAID = 200
 _GARBLED = NotNow("Yandex's answer is garbled.", "garbled", for_all=False)
@@ -93,7 +94,9 @@ class YandexSearch:
         body = json.dumps(self._body(request), ensure_ascii=False).encode()
         try:
             answer = await self._ask("POST", f"{self._addresses.search}/v2/web/searchAsync", body)
-        except (NoToken, NotSent) as exc:
+        except NoToken as exc:
+            return NotTaken(str(exc), "no token", by_settings=exc.refused)
+        except NotSent as exc:
             return NotTaken(str(exc), "unreachable")
         except Unanswered as exc:
             return FateUnknown(str(exc), "unanswered")
@@ -103,7 +106,9 @@ class YandexSearch:
         url = f"{self._addresses.operation}/operations/{quote(provider_id, safe='')}"
         try:
             answer = await self._ask("GET", url)
-        except (NoToken, NotSent, Unanswered) as exc:
+        except NoToken as exc:
+            return NotNow(str(exc), "no token", by_settings=exc.refused)
+        except (NotSent, Unanswered) as exc:
             return NotNow(str(exc), "unreachable")
         return _fetched(answer)
 
@@ -156,7 +161,8 @@ def _submission(answer: Answer) -> Submission:
             return Accepted(provider_id)
         return FateUnknown("Yandex answered 200 without the id of an operation.", code)
     if answer.status in _NOT_TAKEN:
-        return NotTaken(_said(answer), code, answer.retry_after or _PAUSES[answer.status])
+        pause = answer.retry_after or _PAUSES[answer.status]
+        return NotTaken(_said(answer), code, pause, by_settings=answer.status in _BY_SETTINGS)
     if 400 <= answer.status < 499:
         return Refused(_said(answer), code)
     return FateUnknown(_said(answer), code)
@@ -167,7 +173,8 @@ def _fetched(answer: Answer) -> Fetch:
         return Gone("Yandex does not know this operation any more.")
     if answer.status != 200:
         pause = answer.retry_after or _PAUSES.get(answer.status)
-        return NotNow(_said(answer), str(answer.status), pause)
+        by_settings = answer.status in _BY_SETTINGS
+        return NotNow(_said(answer), str(answer.status), pause, by_settings=by_settings)
     operation = _object(answer.body)
     if error := operation.get("error"):
         return _failure(error)

@@ -29,7 +29,14 @@ PostJson = Callable[[str, bytes], Awaitable[tuple[int, bytes]]]
 
 
 class NoToken(Exception):
-    """There is no token to show at the moment. Its message says why; nothing secret is in it."""
+    """There is no token to show at the moment. Its message says why; nothing secret is in it.
+
+    ``refused``: the key itself is not taken.
+    """
+
+    def __init__(self, message: str, *, refused: bool = False) -> None:
+        super().__init__(message)
+        self.refused = refused
 
 
 class Authority(Protocol):
@@ -131,7 +138,8 @@ class ServiceAccountTokens:
         if status != 200:
             raise NoToken(
                 f"{self._url} answered HTTP {status} to the service account's key: check that the key and "
-                "its account exist, and this machine's clock."
+                "its account exist, and this machine's clock.",
+                refused=400 <= status < 429,
             )
         try:
             answer = json.loads(body)

@@ -51,7 +51,10 @@ def steps_wanted(only: Sequence[StepName], role: Role | None) -> list[StepName]:
 
 @dataclass(frozen=True, slots=True)
 class StepCount:
-    """What one cycle of a step did. ``note`` tells what a person should know, such as why it waits."""
+    """What one cycle of a step did. ``note`` tells what a person should know, such as why it waits.
+
+    What failed without being taken is the step's own failure: wrong settings, say.
+    """
 
     taken: int = 0
     done: int = 0

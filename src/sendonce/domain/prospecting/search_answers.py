@@ -43,12 +43,16 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class NotTaken:
-    """The provider has certainly not taken it. ``for_all``: neither would it take another one now."""
+    """The provider has certainly not taken it. ``for_all``: neither would it take another one now.
+
+    ``by_settings``: our settings are wrong, so that waiting mends nothing.
+    """
 
     reason: str
     code: str = ""
     retry_after: float | None = None
     for_all: bool = True
+    by_settings: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +107,16 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class NotNow:
-    """The question was not answered. ``for_all``: neither would another one be."""
+    """The question was not answered. ``for_all``: neither would another one be.
+
+    ``by_settings``: our settings are wrong, so that waiting mends nothing.
+    """
 
     reason: str
     code: str = ""
     retry_after: float | None = None
     for_all: bool = True
+    by_settings: bool = False
 
 
 Fetch = Pending | Ready | Gone | Failed | NotNow

@@ -40,9 +40,10 @@ async def poll_searches(
             )
             await asyncio.to_thread(_settle, store, provider, archive, batch.operations, fetched)
             sent = [said for said in fetched if said is not _LATE]
-            taken += len(sent)
+            broken = sum(isinstance(said, NotNow) and said.by_settings for said in sent)
+            taken += len(sent) - broken
             ready += sum(isinstance(said, Ready) for said in fetched)
-            failed += sum(isinstance(said, Gone | Failed) for said in fetched)
+            failed += broken + sum(isinstance(said, Gone | Failed) for said in fetched)
             note = next(filter(None, map(_trouble_for_all, sent or fetched)), "")
         elif not batch.wait or batch.wait > _LONGEST_WAIT:
             break

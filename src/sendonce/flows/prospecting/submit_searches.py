@@ -52,7 +52,7 @@ class SubmitPlan:
 async def submit_searches(store: ProspectingStore, provider: SearchProvider, plan: SubmitPlan) -> StepCount:
     await asyncio.to_thread(_give_up_overdue, store, provider)
     counted: Counter[type[Submission]] = Counter()
-    note = ""
+    note, broken = "", 0
     while not note and counted.total() < plan.most:
         began = time.monotonic()
         batch, budget, note = await asyncio.to_thread(_begin, store, provider, plan, counted.total())
@@ -62,13 +62,16 @@ async def submit_searches(store: ProspectingStore, provider: SearchProvider, pla
             )
             await asyncio.to_thread(_settle, store, provider, batch.operations, told, budget)
             sent = [said for said in told if said is not _LATE]
-            counted.update(map(type, sent))
+            refused = [said for said in sent if isinstance(said, NotTaken) and said.by_settings]
+            broken += len(refused)
+            counted.update(type(said) for said in sent if said not in refused)
             note = next((said.reason for said in sent or told if isinstance(said, NotTaken)), "")
         elif not batch.wait or batch.wait > _LONGEST_WAIT:
             break
         if batch.wait and not note:
             await asyncio.sleep(min(batch.wait, _LONGEST_WAIT))
-    return StepCount(counted.total(), counted[Accepted], counted[Refused] + counted[FateUnknown], note)
+    failed = counted[Refused] + counted[FateUnknown] + broken
+    return StepCount(counted.total(), counted[Accepted], failed, note)
 
 
 def _begin(
