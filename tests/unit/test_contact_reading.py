@@ -220,6 +220,17 @@ HOSTILE = {
     + "<p>" * 200_000,
     "hidden in hidden": "info@firma.ru " + "<div hidden>" * 400 + "<p><a href=x>a</a>" * 90_000,
     "turned in turned": "info@firma.ru " + '<div style="unicode-bidi:bidi-override">' * 500 + "b " * 900_000,
+    "hidden classes": "info@firma.ru <style>"
+    + "".join(f".d{i}{{display:none}}" for i in range(9000))
+    + "</style><div class='"
+    + " ".join(f"d{i}" for i in range(200))
+    + "'>"
+    + "b " * 900_000,
+    "frames": "info@firma.ru " + "<iframe srcdoc='<p>x@y'></iframe>" * 50_000,
+    "frames in frames": "info@firma.ru " + "<iframe srcdoc='<iframe srcdoc=&quot;x@y&quot;>" * 40_000,
+    "calls": "info@firma.ru <script>'@';" + "(function(a){})('b')" * 4900 + "</script>",
+    "codes": "info@firma.ru <script>'@';" + "fromCharCode((((" * 6000 + "</script>",
+    "letters": "info@firma.ru " + "a " * 400_000 + "@" + " a" * 400_000,
     "zeros": "info@firma.ru " + "\x00" * 1_000_000,
 }
 
@@ -241,7 +252,7 @@ def test_a_script_that_puts_too_much_together_still_tells_what_it_writes() -> No
 def test_of_hidden_blocks_the_links_stay_but_for_hidden_ones() -> None:
     """Wherever the block's own hidden parts are."""
     menu = (
-        '<div hidden><p>text@firma.ru</p><div style="display:none"><ul>'
+        '<div class="menu" hidden><p>text@firma.ru</p><div style="display:none"><ul>'
         '<li><a href="mailto:menu@firma.ru">x</a><a hidden href="mailto:trap@firma.ru">x</a></ul></div>'
         '<span hidden><div hidden><a href="mailto:trap2@firma.ru">x</a></div></span></div>'
     )

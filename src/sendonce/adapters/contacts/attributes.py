@@ -17,12 +17,13 @@ from sendonce.adapters.contacts.scripts import decoded_base64
 _MAX_HOLDERS = 1000
 _MAX_NAMES = 20
 _MAX_METAS = 100
-_QUOTE = re.compile(rb"[\"'][^\"'<>]*\Z")
-_NAME = re.compile(rb"\s([a-zA-Z_:][\w:.-]*)\s*=\s*\Z")
+_LONGEST_VALUE = 300
+_ATTRIBUTE = re.compile(rb"\s([a-zA-Z_:][\w:.-]{0,60})\s{0,9}=\s{0,9}([\"'])")
+_FIELD = re.compile(rb"<(?:input|textarea)\b", re.IGNORECASE)
 _SCRIPTED = re.compile(r"on[a-z]+\Z", re.IGNORECASE)
 _TELLING = re.compile(r"data-[\w-]+\Z|title\Z|aria-label\Z|alt\Z", re.IGNORECASE)
 _PARTS = re.compile(
-    rb"data-((?:[a-z0-9-]*(?:domain|host|server|site|mail|enc|addr|contact|second|after|part)[a-z0-9-]*|d|e))\s*="
+    rb"data-((?:[a-z0-9-]*(?:domain|host|server|site|mail|enc|addr|contact|second|after|part|last|hex)[a-z0-9-]*|d|e))\s*="
 )
 _USER_NAMES = (
     "user",
@@ -37,6 +38,8 @@ _USER_NAMES = (
     "part1",
     "email-user",
     "id",
+    "mail",
+    "email",
 )
 _DOMAIN_NAMES = (
     "domain",
@@ -50,15 +53,19 @@ _DOMAIN_NAMES = (
     "part2",
     "email-domain",
     "mail-domain",
+    "last",
 )
 _TOP_NAMES = ("tld", "zone", "ext", "top", "part3", "t")
 _LONE_ADDRESS = re.compile(r"/?[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{4,250}")
-_EVENTS = ("onclick", "onmouseover", "onmousedown")
+_EVENTS = (
+    *("onclick", "onmouseover", "onmousedown", "onmouseenter", "onmouseup"),
+    *("onfocus", "onpointerdown", "ontouchstart"),
+)
 _HANDLERS = ",".join(f'[{name}*="ail"],[{name}*="lto:"]' for name in _EVENTS)
 # Looking through the markup first is quicker than to ask the tree for what most pages do not have.
 _META = re.compile(rb"<meta[^<>]*\Z", re.IGNORECASE)
 _LONGEST_META = 500
-_IN_HANDLER = re.compile(rb"on(?:click|mouseover|mousedown)\s*=[^<>]*\Z")
+_IN_HANDLER = re.compile(rb"\son[a-z]{3,20}\s*=[^<>]*\Z")
 _LONGEST_HANDLER = 300
 _MAILTO_IN_BASE64 = re.compile(rb"bWFpbHRv[A-Za-z0-9+/]{8,400}={0,2}")
 _HELD_IN_BASE64 = re.compile(rb"""data-[\w-]+\s*=\s*["']([A-Za-z0-9+/]{12,400}={0,2})["']""")
@@ -71,7 +78,13 @@ _OF_MAIL = re.compile(r"e?-?mail-(?=(?:user|name|login|local|host|server|site|do
 _IN_JSON = re.compile(
     r"""[\[{](?:"\w{1,12}":)?"([\w.+-]{1,64})",(?:"\w{1,12}":)?"([\w-]+(?:\.[\w-]+)+)"[\]}]"""
 )
-_CODED_KEYS = ("mail", "enc", "addr", "contact", "cf", "protect")
+_CODED_KEYS = ("mail", "enc", "addr", "contact", "cf", "protect", "hex")
+_IN_HEX = re.compile(r"(?:[0-9a-fA-F]{2}){6,120}")
+_DATA = r"(?:dataset\.|data-|data\([\"'])([\w-]{1,30})[\"')\]]{0,3}"
+# e.dataset.a + '@' + e.dataset.b
+_JOINED = re.compile(
+    rf"{_DATA}\s{{0,9}}\+\s{{0,9}}[\"']@[\"']\s{{0,9}}\+\s{{0,9}}[\w.$()'\"]{{0,40}}?{_DATA}"
+)
 
 
 class What(Enum):
@@ -99,6 +112,8 @@ def attributes_of(page: Page) -> Iterator[Held]:
             yield Held(What.FIELD if name.lower() == "value" else What.PLAIN, value.lstrip("/"))
     yield from _metas(page)
     yield from _pieces(page)
+    yield from _joined_by_scripts(page)
+    yield from _of_joomla(page)
     yield from _handlers(page)
     yield from _in_base64(page)
 
@@ -111,19 +126,24 @@ def readings_of(value: str, *, rot13: bool) -> Iterator[str]:
     yield unquote(value)
     yield unquote(decoded_base64(value) or "")
     yield unquote(value[::-1])
+    if _IN_HEX.fullmatch(value):
+        yield bytes.fromhex(value).decode("utf-8", "replace")
     if pair := _SEPARATED.match(value) or _IN_JSON.fullmatch(value.replace(" ", "")):
         yield f"{pair[1]}@{pair[2]}"
 
 
 def _attributes_with_at(page: Page) -> Iterator[tuple[str, str]]:
-    """Name and value of quoted attributes with an @ in them, found from the @ outwards."""
+    """Name and value of quoted attributes with an @ in them. Of a field only the value: others are hints."""
     html = page.html
     for at in page.signs:
-        quoted = _QUOTE.search(html, max(0, at - 300), at)
-        if quoted and (found := _NAME.search(html[max(0, quoted.start() - 60) : quoted.start()])):
-            end = html.find(quoted[0][:1], at, at + 2000)
-            value = html[quoted.start() + 1 : end if end > 0 else at + 200]
-            yield found[1].decode(), value.decode("utf-8", "replace")
+        tag = html.rfind(b"<", max(0, at - _LONGEST_VALUE), at)
+        opened = (found for found in _ATTRIBUTE.finditer(html, max(tag, at - _LONGEST_VALUE), at))
+        around = [found for found in opened if html.find(found[2], found.end(), at) < 0]
+        if not around or (_FIELD.match(html, tag) and around[0][1].lower() != b"value"):
+            continue
+        end = html.find(around[0][2], at, at + 2000)
+        value = html[around[0].end() : end if end > 0 else at + 200]
+        yield around[0][1].decode(), value.decode("utf-8", "replace")
 
 
 def _metas(page: Page) -> Iterator[Held]:
@@ -155,6 +175,22 @@ def _pieces(page: Page) -> Iterator[Held]:
                 yield Held(What.PLAIN, codecs.encode(value, "rot13").replace("[ng]", "@"))
             elif key == "e" or any(word in key for word in _CODED_KEYS):
                 yield Held(What.CODED, value)
+
+
+def _joined_by_scripts(page: Page) -> Iterator[Held]:
+    """Attributes, whatever they are called, between which a script puts an @."""
+    bodies = (script.body for script in page.scripts if "data" in script.body)
+    for found in islice((found for body in bodies for found in _JOINED.finditer(body)), _MAX_NAMES):
+        for node in page.tree.css(f"[data-{found[1]}][data-{found[2]}]")[:_MAX_HOLDERS]:
+            user, host = (node.attributes.get(f"data-{name}") for name in found.groups())
+            yield Held(What.PLAIN, f"{user}@{host}")
+
+
+def _of_joomla(page: Page) -> Iterator[Held]:
+    """Joomla since its version 4 hides both halves in base64."""
+    for node in page.select("joomla-hidden-mail", b"joom"):
+        halves = [decoded_base64(node.attributes.get(name) or "") or "" for name in ("first", "last")]
+        yield Held(What.PLAIN, "@".join(halves))
 
 
 def _handlers(page: Page) -> Iterator[Held]:

@@ -40,6 +40,13 @@ _NOT_ASCII = bytes(range(128, 256))
 _SCRIPT, _STYLE = b"[sS][cC][rR][iI][pP][tT]", b"[sS][tT][yY][lL][eE]"
 _RAW = re.compile(rb"<(?:(%b)|%b)\b([^<>]*)>?" % (_SCRIPT, _STYLE))
 _END_OF_SCRIPT, _END_OF_STYLE = re.compile(rb"</%b>?" % _SCRIPT), re.compile(rb"</%b>?" % _STYLE)
+# info<script>document.write('@')</script>firma.ru
+_WRITES = re.compile(
+    r"""\s*document\.write\(\s*(?:["']([\w.@&#;-]{1,60})["']|String\.fromCharCode\((\d{2,3})\))\s*\)\s*;?\s*""",
+    re.ASCII,
+)
+_SHORT_SCRIPT = 150
+_TEMPLATE = re.compile(rb"<(/?)template\b", re.IGNORECASE)
 _FORMATTING = b"b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u"
 # Void elements and those that the next one of their kind ends.
 _FLAT = b"area|base|br|col|dd|dt|hr|img|input|li|link|meta|option|p|param|source|td|th|tr|tbody|thead|wbr|a"
@@ -188,6 +195,8 @@ def read_page(html: bytes) -> Page:
     html, scripts, styles = _apart(html)
     html = _with_tags_that_end(html)
     lowered = html.translate(_CAPITALS_TO_SMALL, _NOT_ASCII)
+    if b"<temp" in lowered:  # which scripts put into the page; the parser keeps it apart
+        html = _TEMPLATE.sub(rb"<\1div", html)
     if _is_too_deep(lowered):
         html = _ALL_BUT_LINKS.sub(b"\n", html)
     page = Page(LexborHTMLParser(html), html, scripts, styles, lowered)
@@ -208,6 +217,8 @@ def _apart(html: bytes) -> tuple[bytes, list[Script], str]:
         body = html[opened.end() : closing.start() if closing else None].decode("utf-8", "replace")
         if opened[1]:
             scripts.append(Script(opened[2].decode("utf-8", "replace"), body))
+            if len(body) < _SHORT_SCRIPT and (written := _WRITES.fullmatch(body)):
+                kept.append((written[1] or chr(int(written[2]))).encode())
         else:
             styles.append(body)
     kept.append(html[rest:])

@@ -6,6 +6,8 @@ from collections.abc import Container, Iterable, Iterator
 
 from selectolax.lexbor import LexborNode
 
+from sendonce.adapters.contacts.bait import is_bait
+
 
 def outermost(nodes: Iterable[LexborNode]) -> list[LexborNode]:
     """Those that are in none of the others. ``nodes`` are in the order of the document."""
@@ -18,7 +20,7 @@ def outermost(nodes: Iterable[LexborNode]) -> list[LexborNode]:
 
 def remove_hidden(nodes: list[LexborNode], inline: Container[str]) -> None:
     """Links in hidden blocks stay: scripts open menus and pop-ups. A link that is hidden itself is a trap,
-    and so is a hidden piece of a line.
+    and so are a hidden piece of a line and a block that is there for harvesters.
     """
     traps = outermost(node for node in nodes if node.tag == "a" or node.tag in inline)
     trap_ids = {trap.mem_id for trap in traps}
@@ -30,7 +32,10 @@ def remove_hidden(nodes: list[LexborNode], inline: Container[str]) -> None:
     for trap in traps:
         trap.decompose()
     for block in blocks:
-        _keep_links(block)
+        if is_bait(block):
+            block.decompose()
+        else:
+            _keep_links(block)
 
 
 def _keep_links(block: LexborNode) -> None:

@@ -32,7 +32,9 @@ _OTHERS = re.compile(
 _DIGIT = re.compile(r"\d")
 _REACH = 25
 _MESSENGER = re.compile(
-    r"(?:wa\.me/|whatsapp\.com/send/?\?phone=|viber://\w+\?number=)(?:%2B|\+)?(\d{8,15})", re.IGNORECASE
+    r"(?:wa\.me/|whatsapp(?:\.com/|://)send/?\?phone=|viber://\w+\?number=|//t\.me/(?=\+\d))"
+    r"(?:%2B|\+)?(\d{8,15})(?!\w)",
+    re.IGNORECASE,
 )
 _COUNTRIES = {
     "xn--p1ai": "RU",

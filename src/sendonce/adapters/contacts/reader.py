@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import html
+import re
 from collections.abc import Iterator
 from functools import cached_property
 from urllib.parse import unquote
@@ -11,6 +12,7 @@ from urllib.parse import unquote
 from selectolax.lexbor import LexborNode
 
 from sendonce.adapters.contacts.attributes import What, attributes_of, readings_of
+from sendonce.adapters.contacts.bait import is_among_others
 from sendonce.adapters.contacts.charset import page_in_utf8
 from sendonce.adapters.contacts.markup import MAX_PAGE, Page, read_page
 from sendonce.adapters.contacts.phones import (
@@ -22,7 +24,7 @@ from sendonce.adapters.contacts.phones import (
     phones_in_text,
 )
 from sendonce.adapters.contacts.scripts import Text, helpers_of, rot13_is_used, script_texts, variables_of
-from sendonce.adapters.contacts.structured import json_ld, microdata
+from sendonce.adapters.contacts.structured import json_ld, microdata, vcard
 from sendonce.adapters.contacts.visibility import HIDES
 from sendonce.adapters.web.public_suffixes import PublicSuffixes
 from sendonce.adapters.web.site_reader import SiteReader
@@ -38,7 +40,12 @@ from sendonce.domain.prospecting.contacts import (
     ranked_emails,
     ranked_phones,
 )
-from sendonce.domain.prospecting.not_contacts import is_called_a_sample, is_nobodys, names_makers_of_the_site
+from sendonce.domain.prospecting.not_contacts import (
+    is_called_a_sample,
+    is_nobodys,
+    names_makers_of_the_site,
+    names_others,
+)
 from sendonce.domain.prospecting.tax_numbers import is_inn, is_ogrn, tax_numbers
 from sendonce.domain.prospecting.written_addresses import find_addresses
 from sendonce.errors import BadInput
@@ -49,6 +56,13 @@ _MAX_LINKS = 5000
 _MAX_SCRIPTS = 500
 _MAX_HIDING = 4
 _MAX_CALLS = 100
+_MAX_FRAMES = 20
+# Browsers take these out of a link.
+_BREAKS_IN_LINK = re.compile(r"[\t\r\n]+")
+_MAIL_PROGRAM = re.compile(
+    r"https?://(?:mail|e\.mail|outlook)\.[^?#]{1,100}\?(?:[^#]{0,500}&)?to=([^&#]{5,300})", re.IGNORECASE
+)
+_QUOTABLE = re.compile(r"[\w.+@-]+", re.ASCII)
 
 
 class ContactReader:
@@ -74,6 +88,7 @@ class _Reading:
         self._country = country_of(own_domain)
         self._emails: list[Email] = []
         self._phones: list[Phone] = []
+        self._others: set[str] = set()
         self._inn: dict[str, None] = {}
         self._ogrn: dict[str, None] = {}
 
@@ -84,10 +99,11 @@ class _Reading:
         self._read_text()
         self._read_attributes()
         self._read_scripts()
+        self._read_frames()
         if not self._emails and "@" in self._page.seen.text and self._rot13:
             self._find_in(codecs.encode(self._page.seen.text, "rot13"), Source.OBFUSCATED)
-        emails, phones = ranked_emails(self._emails), ranked_phones(self._phones)
-        return Contacts(emails, phones, list(self._inn), list(self._ogrn))
+        ours = [email for email in self._emails if not self._is_of_others(email.value)]
+        return Contacts(ranked_emails(ours), ranked_phones(self._phones), list(self._inn), list(self._ogrn))
 
     # -- places -----------------------------------------------------------------------------------
 
@@ -109,6 +125,7 @@ class _Reading:
     def _read_links(self) -> None:
         for node in self._page.tree.css(_LINKS)[:_MAX_LINKS]:
             href = (node.attributes.get("href") or node.attributes.get("action") or "").strip()
+            href = _BREAKS_IN_LINK.sub("", href)
             scheme = href.partition(":")[0].lower()
             if scheme == "mailto":
                 for address in _mailto_addresses(href):
@@ -119,8 +136,13 @@ class _Reading:
                 self._read_script(unquote(href[11:]), named="mailto")
             elif "mailto:" in href[:20].lower():  # http://mailto:info@firma.ru, which no browser opens
                 self._find_in_link(unquote(href.lower().partition("mailto:")[2]), node)
+            elif scheme == "data":
+                for name, value in vcard(href):
+                    self._take_field(name, value, Source.MICRODATA)
             elif scheme in ("http", "https", "viber", "whatsapp"):
                 self._take_phone(messenger_phone(href, self._country), Source.MESSENGER, node)
+                if composed := _MAIL_PROGRAM.match(href):
+                    self._find_in_link(unquote(composed[1]), node)
 
     def _find_in_link(self, text: str, node: LexborNode) -> None:
         written = list(find_addresses(text, self._is_domain))
@@ -137,6 +159,9 @@ class _Reading:
             if self._is_foreign(found.address) and names_makers_of_the_site(around):
                 continue
             if is_called_a_sample(found.before):
+                continue
+            if self._is_foreign(found.address) and names_others(found.before):
+                self._others.add(found.address.lower())
                 continue
             self._take_address(found.address, Source.OBFUSCATED if found.obfuscated else Source.TEXT)
         for number, place in phones_in_text(text, self._country):
@@ -173,6 +198,16 @@ class _Reading:
         for node in self._page.tree.css(calls)[:_MAX_CALLS] if calls else ():
             self._read_script(node.attributes.get("onclick") or "", named="mailto")
 
+    def _read_frames(self) -> None:
+        """Pages within the page: ``<iframe srcdoc="…">``."""
+        for node in self._page.select("iframe[srcdoc]", b"srcdo")[:_MAX_FRAMES]:
+            frame = read_page((node.attributes.get("srcdoc") or "").encode("utf-8", "replace"))
+            found = _Reading(frame, self._own, self._suffixes).contacts()
+            self._emails += found.emails
+            self._phones += found.phones
+            self._inn |= dict.fromkeys(found.inn)
+            self._ogrn |= dict.fromkeys(found.ogrn)
+
     @cached_property
     def _scripts(self) -> list[str]:
         scripts = [script.body for script in self._page.scripts if "ld+json" not in script.attributes]
@@ -195,7 +230,7 @@ class _Reading:
         """What a script puts together is meant to be seen; a string that is only written may be anything."""
         for found in find_addresses(unquote(text.text), self._is_domain):
             said_to_be_one = "mail" in (text.name + named).lower() or "mailto:" in text.text
-            if text.made or said_to_be_one or not self._is_foreign(found.address):
+            if text.made or said_to_be_one or not (text.sample or self._is_foreign(found.address)):
                 self._take_address(found.address, Source.SCRIPT)
 
     # -- taking -----------------------------------------------------------------------------------
@@ -244,6 +279,15 @@ class _Reading:
 
     def _is_foreign(self, address: str) -> bool:
         return not address.lower().endswith(f"@{self._own}") and not address.lower().endswith(f".{self._own}")
+
+    def _is_of_others(self, address: str) -> bool:
+        """Whether it stands only among reviews, partners and the like."""
+        if address in self._others:
+            return True
+        if not self._is_foreign(address) or not _QUOTABLE.fullmatch(address):
+            return False
+        holders = self._page.tree.css(f'*:lexbor-contains("{address}" i),[href*="{address}" i]')
+        return bool(holders) and all(map(is_among_others, holders))
 
     def _is_makers(self, address: str, node: LexborNode) -> bool:
         """Whether it is the web studio's that made the site."""
@@ -303,10 +347,10 @@ def _uncovered(hidden: str) -> str | None:
 
 
 def _mailto_addresses(href: str) -> Iterator[str]:
-    """The address of a link and those of its ``to`` and ``cc``."""
+    """The address of a link and those of its ``to``, ``cc`` and ``bcc``."""
     target, _, query = href[7:].partition("?")
     yield unquote(target[:2000]).lstrip("/")
     for part in html.unescape(query[:2000]).split("&"):
         name, _, value = part.partition("=")
-        if name.lower() in ("to", "cc"):
+        if name.lower() in ("to", "cc", "bcc"):
             yield unquote(value)

@@ -1,8 +1,12 @@
-"""Sums, slices and shifts by which scripts hide a text."""
+"""Sums, slices, shifts and codes by which scripts hide a text."""
 
 from __future__ import annotations
 
+import operator
 import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 
 _WHOLE = re.compile(r"-?[0-9]{1,4}")
 _CODE_IN_SUMS = re.compile(r"(?<=fromCharCode\()\s{0,9}(\d{1,3})\s{0,9}([*+-])\s{0,9}(\d{1,3})\s{0,9}(?=\))")
@@ -17,12 +21,18 @@ def with_sums_done(script: str) -> str:
 
 def slice_of(value: str, method: str, bounds: list[str]) -> str | None:
     """What ``slice``, ``substring`` or ``substr`` give; ``None`` where a bound is not known."""
+    found = slice_bounds(bounds)
+    if found is None:
+        return None
+    if method == "substr" and found.stop is not None:
+        return value[found.start :][: found.stop]
+    return value[found]
+
+
+def slice_bounds(bounds: list[str]) -> slice | None:
     if not bounds or not all(_WHOLE.fullmatch(bound) for bound in bounds):
         return None
-    start, end = int(bounds[0]), int(bounds[1]) if len(bounds) > 1 else None
-    if method == "substr" and end is not None:
-        return value[start:][:end]
-    return value[start:end]
+    return slice(int(bounds[0]), int(bounds[1]) if len(bounds) > 1 else None)
 
 
 def _summed(found: re.Match[str]) -> str:
@@ -41,3 +51,82 @@ def _moved(code: int, by: int) -> str:
         if first <= code <= last:
             return chr((code - by - first) % (last - first + 1) + first)
     return chr(max(32, code - by))
+
+
+_CHANGE_OF_CODE = re.compile(
+    r"from(?:CharCode|CodePoint)\([^;]{1,120}?([-+^])\s{0,9}"
+    r"(0[xX][0-9a-fA-F]{1,2}|\d{1,3}|[A-Za-z_$]\w{0,30})\s{0,9}\)"
+)
+_OF_HEX = re.compile(r"parseInt\([^;]{1,60},\s{0,9}16\)|[\"']%\$[1&]|[\"']%[\"']\s{0,9}\+")
+_HEX = re.compile(r"(?:[0-9a-fA-F]{2}){6,200}")
+_INVERSES: dict[str, Callable[[int, int], int]] = {"-": operator.sub, "+": operator.add, "^": operator.xor}
+_MAX_CODES = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Undoing:
+    """How a script makes text of numbers or of other text: ``fromCharCode(code ^ 7)``, or from hex."""
+
+    change: Callable[[int, int], int] | None
+    key: int
+    from_hex: bool
+
+    def text_of(self, value: str | Sequence[str]) -> str | None:
+        """What the script would make of it; ``None`` if it makes nothing of it."""
+        if self.from_hex and _HEX.fullmatch("".join(value)):
+            return self._changed(bytes.fromhex("".join(value)))
+        if self.change is None:
+            return None
+        if isinstance(value, str):
+            return self._changed(map(ord, value))
+        if not all(item.isdigit() and len(item) < 6 for item in value):
+            return None
+        return self._changed(map(int, value))
+
+    def _changed(self, codes: Iterator[int] | bytes) -> str:
+        few = islice(codes, _MAX_CODES)
+        changed = (self.change(code, self.key) for code in few) if self.change is not None else few
+        return "".join(chr(code) for code in changed if 31 < code < 0xD800)
+
+
+def undoing_of(script: str) -> Undoing | None:
+    """The first way by which the script changes codes of letters, where there is one."""
+    found = _CHANGE_OF_CODE.search(script) if "fromC" in script else None
+    key = _number(found[2], script) if found else None
+    from_hex = _OF_HEX.search(script) is not None
+    if found and key is not None:
+        return Undoing(_INVERSES[found[1]], key, from_hex)
+    return Undoing(None, 0, from_hex) if from_hex else None
+
+
+def _number(word: str, script: str) -> int | None:
+    """A number, or that of a variable with this name."""
+    if word[0].isdigit():
+        return int(word, 0) if word[:2] in ("0x", "0X") else int(word)
+    stated = re.search(
+        rf"\b{re.escape(word)}\s{{0,9}}=\s{{0,9}}(0[xX][0-9a-fA-F]{{1,2}}|\d{{1,3}})\b", script
+    )
+    return _number(stated[1], script) if stated else None
+
+
+_CALLED_WITH = re.compile(
+    r"\}\s{0,9}\)?\s{0,9}\(\s{0,9}((?:[\"'][^\"'\n]{0,100}[\"']\s{0,9},?\s{0,9}){1,8})\)"
+)
+_CALLED_AT_ONCE = re.compile(
+    r"[(!]\s{0,9}(?:function\s{0,9}\w{0,40}\s{0,9}\(([\w$,\s]{1,100})\)|\(([\w$,\s]{1,100})\)\s{0,9}=>)\s{0,9}\{"
+)
+_GIVEN = re.compile(r"[\"']([^\"'\n]{0,100})[\"']")
+_LONGEST_BODY = 3000
+_MAX_CALLS = 20
+
+
+def given_at_once(script: str) -> dict[str, str]:
+    """``u`` and ``d`` of ``(function(u, d){ … })('info', 'firma.ru')``."""
+    known: dict[str, str] = {}
+    if "}(" in script or "})" in script:
+        for call in islice(_CALLED_WITH.finditer(script), _MAX_CALLS):
+            heads = list(_CALLED_AT_ONCE.finditer(script, max(0, call.start() - _LONGEST_BODY), call.start()))
+            if heads:
+                names = (heads[-1][1] or heads[-1][2]).replace(" ", "").split(",")
+                known |= dict(zip(names, _GIVEN.findall(call[1]), strict=False))
+    return known

@@ -18,7 +18,14 @@ from dataclasses import dataclass
 from itertools import islice
 from urllib.parse import unquote
 
-from sendonce.adapters.contacts.script_codes import shifted_back, slice_of, with_sums_done
+from sendonce.adapters.contacts.script_codes import (
+    given_at_once,
+    shifted_back,
+    slice_bounds,
+    slice_of,
+    undoing_of,
+    with_sums_done,
+)
 
 MAX_SCRIPT = 100_000
 _MAX_VALUE = 4000
@@ -35,24 +42,30 @@ _TOKEN = re.compile(
     |(?P<sign>\+=|=>|===?|.)""",
     re.VERBOSE | re.DOTALL,
 )
-_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}|(.))", re.DOTALL)
+_ESCAPE = re.compile(
+    r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}|([0-3]?[0-7]{2})|(.))", re.DOTALL
+)
+_CODED_LETTER = re.compile(r"\\(?:[xu]|[0-3]?[0-7]{2})")
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t", "b": "", "f": "", "v": "", "0": "", "\n": ""}
 _SLOT = re.compile(r"\$\{\s*([A-Za-z_$][\w$.]*)\s*\}")
 # The idiom of rot13 in one line; the function that does it for many.
 _ROT13 = re.compile(r"rot-?13|charCodeAt\s*\(\s*0?\s*\)\s*[+-]\s*13|\+\s*13\b|%\s*26", re.IGNORECASE)
 _HINTS = (
     *("@", "%40", "x40", "u0040", "&#64", "&#x40", "fromCharCode", "atob", "mailto", "Mailto", "unescape"),
+    *("fromCodePoint", "decodeURI", "\\100"),
     *("reverse", "[at]", "(at)", "rot13", "join(", "ail"),
 )
 # Objects with the visitor's data, or with what a field shows before it is filled in.
 _OF_OTHERS = re.compile(
-    r"setContactInfo|default|placeholder|example|sample|demo|visitor|customer", re.IGNORECASE
+    r"setContactInfo|default|placeholder|example|sample|demo|dummy|fake|mock|(?<![a-z])test|visitor|customer",
+    re.IGNORECASE,
 )
 _UNKNOWN = "\x00"
 _SHORT_SCRIPT = 500
 _MAX_SHORT, _MAX_SHARED = 50, 100
 _MAX_ITEMS = 64
 _MAX_HELPERS = 5
+_MAX_APART = 30
 # A function of a few parameters whose first words join them by an @.
 _HELPER = re.compile(
     r"function\s{1,9}(\w{1,40})\s?\([\w\s,]{3,40}\)\s{0,9}\{[^{}]{0,120}?(?:\+\s?[\"']@[\"']|\}@\$)"
@@ -65,11 +78,13 @@ Value = str | list[str]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A string that the script holds. ``made``: put together or decoded, and not simply written."""
+    """A string that the script holds. ``made``: put together or decoded, and not simply written. ``sample``:
+    it is said to be one, or a visitor's."""
 
     text: str
     made: bool
     name: str
+    sample: bool = False
 
 
 def script_texts(
@@ -79,7 +94,8 @@ def script_texts(
     ``helpers`` functions that join what they are given."""
     script = script[:MAX_SCRIPT]
     if any(hint in script for hint in _HINTS) or any(f"{name}(" in script for name in helpers):
-        yield from _Reader(with_sums_done(script), dict(known or {}), helpers).texts()
+        shared: dict[str, Value] = {**(known or {}), **given_at_once(script)}
+        yield from _Reader(with_sums_done(script), shared, helpers).texts()
 
 
 def variables_of(scripts: list[str]) -> dict[str, Value]:
@@ -123,6 +139,8 @@ class _Reader:
         self._of_others = False
         self._left = _LEAST_WORK + _WORK_BY_LENGTH * len(script)
         self._rot13 = rot13_is_used(script)
+        self._undoing = undoing_of(script)
+        self._other_names: dict[str, str] = {}
 
     def texts(self) -> Iterator[Text]:
         while self._at < len(self._tokens):
@@ -135,6 +153,8 @@ class _Reader:
             self._at += 2
         kind, word = self._token(0)
         name = ""
+        if kind == "sign" and word in "[{" and self._take_apart():
+            return
         if (kind == "name" and self._token(1)[1] in ("=", "+=", ":")) or self._is_quoted_key(kind):
             name, sign = word.strip("\"'"), self._token(1)[1]
             self._at += 2
@@ -154,12 +174,33 @@ class _Reader:
             yield from self._call(word)
             return
         elif kind in ("string", "name") or word == "[":
+            compared = self._at > 0 and self._token(-1)[1] in ("==", "===")
             value = self._evaluate()
+            if compared:
+                return
         else:
             if word == "{":
                 self._of_others = _OF_OTHERS.search(self._token(-2)[1]) is not None
             return
-        yield from self._told(value, "" if self._of_others else name)
+        sample = self._of_others or _OF_OTHERS.search(name) is not None
+        yield from self._told(value, "" if sample else name, sample=sample)
+
+    def _take_apart(self) -> bool:
+        """``[u, d] = ['info', 'firma.ru']``; ``{user: u} = {user: 'info'}``, whose fields are read next."""
+        closing = "]" if self._token(0)[1] == "[" else "}"
+        end = next((place for place in range(1, _MAX_APART) if self._token(place)[1] == closing), None)
+        if end is None or self._token(end + 1)[1] != "=":
+            return False
+        words = [self._token(place)[1] for place in range(1, end)]
+        self._at += end + 2
+        if closing == "]":
+            value = self._evaluate()
+            if isinstance(value, list):
+                self._known |= dict(zip(words[::2], value, strict=False))
+        else:
+            pairs = zip(words, words[1:], words[2:], strict=False)
+            self._other_names |= {other: key for key, sign, other in pairs if sign == ":"}
+        return True
 
     def _is_quoted_key(self, kind: str) -> bool:
         """``{"email": "info@firma.ru"}``"""
@@ -185,13 +226,19 @@ class _Reader:
         if 2 <= len(arguments) <= 3 and not any("@" in value for value in arguments):
             yield Text(f"{arguments[0]}@{'.'.join(arguments[1:])}", True, name)
 
-    def _told(self, value: Value | None, name: str) -> Iterator[Text]:
+    def _told(self, value: Value | None, name: str, *, sample: bool = False) -> Iterator[Text]:
         if isinstance(value, str):
             decoded = html.unescape(value)
-            yield Text(decoded, self._made or decoded != value, name)
+            yield Text(decoded, self._made or decoded != value, name, sample)
             if self._rot13 and "@" in decoded:
                 yield Text(codecs.encode(decoded, "rot13"), True, name)
-        elif value and len(value) > 5 and all(item.isdigit() and 31 < int(item[:4]) < 127 for item in value):
+        if value and self._undoing is not None and len(value) > 5:
+            yield Text(self._undoing.text_of(value) or "", True, name)
+        elif (
+            isinstance(value, list)
+            and len(value) > 5
+            and all(item.isdigit() and 31 < int(item[:4]) < 127 for item in value)
+        ):
             yield Text("".join(chr(int(item)) for item in value), True, name)
 
     def _token(self, ahead: int) -> tuple[str, str]:
@@ -211,7 +258,7 @@ class _Reader:
         return value if self._left > 0 else _UNKNOWN
 
     def _recalled(self, name: str) -> Value:
-        return self._paid(self._known.get(name, _UNKNOWN))
+        return self._paid(self._known.get(self._other_names.get(name, name), _UNKNOWN))
 
     def _evaluate(self) -> Value | None:
         self._made = False
@@ -259,7 +306,7 @@ class _Reader:
             self._made = True
             filled = _SLOT.sub(lambda slot: _as_text(self._recalled(slot[1].rpartition(".")[2])), text)
             return filled[:_MAX_VALUE]
-        if "\\x" in token or "\\u" in token:
+        if _CODED_LETTER.search(token):
             self._made = True
         return text
 
@@ -296,7 +343,15 @@ class _Reader:
             return self._recalled(name) if len(path) == 1 or name in self._known else None
         if path == ["Array", "from"]:
             return list(_as_text(next(iter(self._arguments(depth + 1)), "")))
-        if name in ("fromCharCode", "atob", "escape", "unescape", "decodeURIComponent", "decodeURI"):
+        if name in (
+            "fromCharCode",
+            "fromCodePoint",
+            "atob",
+            "escape",
+            "unescape",
+            "decodeURIComponent",
+            "decodeURI",
+        ):
             self._made = True
             return _decoded(name, self._arguments(depth + 1))
         return None
@@ -324,7 +379,11 @@ class _Reader:
             if self._token(0)[1] == "." and self._token(1)[0] == "name" and self._token(2)[1] == "(":
                 method = self._token(1)[1]
                 self._at += 2
-                value = self._paid(self._applied(value, method, self._arguments(depth + 1)))
+                value = self._paid(
+                    self._mapped(value)
+                    if method == "map"
+                    else self._applied(value, method, self._arguments(depth + 1))
+                )
                 self._made = True
             elif isinstance(value, list) and self._token(0)[1] == "[" and self._token(2)[1] == "]":
                 index = self._token(1)[1]
@@ -334,10 +393,33 @@ class _Reader:
             else:
                 return value
 
+    def _mapped(self, value: Value) -> Value:
+        """``map(atob)``, ``map(code => String.fromCharCode(code ^ 7))``: by the names that it calls."""
+        called = {word for kind, word in self._skipped() if kind == "name"}
+        if not isinstance(value, list):
+            return _UNKNOWN
+        if "atob" in called:
+            return [decoded_base64(item) or _UNKNOWN for item in value]
+        if called & {"fromCharCode", "fromCodePoint"}:
+            made = self._undoing.text_of(value) if self._undoing is not None else None
+            return list(made if made is not None else _decoded("fromCharCode", [value]))
+        return _UNKNOWN
+
+    def _skipped(self) -> list[tuple[str, str]]:
+        """The tokens between the parentheses at hand."""
+        began, open_ones = self._at, 0
+        while self._token(0)[0] != "end":
+            word = self._token(0)[1] if self._token(0)[0] == "sign" else ""
+            self._at += 1
+            open_ones += (word == "(") - (word == ")")
+            if open_ones == 0:
+                break
+        return self._tokens[began : self._at]
+
     def _applied(self, value: Value, method: str, arguments: list[Value]) -> Value:
         first = _as_text(arguments[0]) if arguments else ""
         if isinstance(value, list):
-            return _list_method(value, method, first if arguments else ",")
+            return _list_method(value, method, list(map(_as_text, arguments)))
         if method in ("slice", "substring", "substr"):
             return slice_of(value, method, list(map(_as_text, arguments))) or _UNKNOWN
         if method == "split":
@@ -346,6 +428,8 @@ class _Reader:
             return value + "".join(map(_as_text, arguments))
         if method == "replace" or method == "replaceAll":
             return self._replaced(value, first, _as_text(arguments[1]) if len(arguments) > 1 else _UNKNOWN)
+        if method == "match" and first == "/../g":
+            return [value[place : place + 2] for place in range(0, len(value), 2)]
         return value.lower() if method == "toLowerCase" else value.strip() if method == "trim" else value
 
     def _replaced(self, value: str, what: str, by: str) -> str:
@@ -364,25 +448,29 @@ def _as_text(value: Value | None) -> str:
     return value if isinstance(value, str) else ",".join(value)
 
 
-def _list_method(value: list[str], method: str, first: str) -> Value:
+def _list_method(value: list[str], method: str, arguments: list[str]) -> Value:
     if method == "reverse":
         return value[::-1]
     if method == "join":
-        return first.join(value[: _MAX_VALUE // max(1, len(first)) + 2])[:_MAX_VALUE]
-    return value
+        between = arguments[0] if arguments else ","
+        return between.join(value[: _MAX_VALUE // max(1, len(between)) + 2])[:_MAX_VALUE]
+    if method == "slice":
+        bounds = slice_bounds(arguments)
+        return value[bounds] if bounds is not None else _UNKNOWN
+    return value if method in ("concat", "forEach") and not arguments else _UNKNOWN
 
 
 def _unescaped(found: re.Match[str]) -> str:
     code = found[1] or found[2] or found[3]
-    if code:
-        number = int(code, 16)
+    if code or found[4]:
+        number = int(code, 16) if code else int(found[4], 8)
         return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else ""
-    return _CONTROL.get(found[4], found[4])
+    return _CONTROL.get(found[5], found[5])
 
 
 def _decoded(function: str, arguments: list[Value]) -> str:
     flat = [item for value in arguments for item in (value if isinstance(value, list) else [value])]
-    if function == "fromCharCode":
+    if function in ("fromCharCode", "fromCodePoint"):
         codes = [int(item) for item in flat if item.isdigit() and len(item) < 6]
         return "".join(chr(code) for code in codes if not 0xD800 <= code < 0xE000)
     text = flat[0] if flat else ""

@@ -1,4 +1,4 @@
-"""Contacts that a page states for machines: JSON-LD and microdata."""
+"""Contacts that a page states for machines: JSON-LD, microdata and vCards."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import json
 import re
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import unquote
 
 from selectolax.lexbor import LexborNode
 
 from sendonce.adapters.contacts.markup import Page, Script
+from sendonce.adapters.contacts.scripts import decoded_base64
 
 # schema.org's names, and what they hold for us.
 _FIELDS = {
@@ -112,3 +114,18 @@ def microdata(page: Page) -> Iterator[tuple[str, str]]:
 
 def _value(node: LexborNode, attributes: dict[str, str | None]) -> str:
     return attributes.get("content") or attributes.get("href") or node.text(separator="").strip()
+
+
+_VCARD_FIELD = re.compile(
+    r"^(?:\w+\.)?(EMAIL|TEL)(?:;[^:\n]{0,100})?:([^\r\n]{3,200})", re.IGNORECASE | re.MULTILINE
+)
+_VCARD_NAMES = {"email": "email", "tel": "phone"}
+
+
+def vcard(href: str) -> Iterator[tuple[str, str]]:
+    """``data:text/vcard,BEGIN:VCARD…``"""
+    kind, _, data = href[:_MAX_VALUES].partition(",")
+    if "vcard" in kind.lower():
+        text = decoded_base64(unquote(data)) or "" if kind.lower().endswith(";base64") else unquote(data)
+        for name, value in _VCARD_FIELD.findall(text):
+            yield _VCARD_NAMES[name.lower()], value

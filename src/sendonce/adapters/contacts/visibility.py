@@ -9,20 +9,28 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from sendonce.adapters.contacts.bait import is_bait
 from sendonce.adapters.contacts.nodes import outermost, remove_hidden
 
 _HIDDEN_NODES = '[style*="display" i],[style*="visibility" i],[style*="font-size" i],[hidden]'
 HIDES = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])", re.IGNORECASE)
 # Blocks are shown like this until a script moves them in; a piece of a word is a decoy.
 _VEILED_NODES = (
-    '[style*="opacity" i],[style*="left" i],[style*="top" i],[style*="indent" i],'
+    '[style*="opacity" i],[style*="width" i],[style*="height" i],[style*="left" i],[style*="top" i],'
+    '[style*="indent" i],'
     ".visually-hidden,.visuallyhidden,.sr-only,.screen-reader-text"
 )
+_VEILING_STYLES = (b"opaci", b"t:0", b"t: 0", b"h:1p", b":-9", b": -9", b":-1", b": -1")
+# hCard: «рабочий» before an address without a blank.
+_TYPES_IN_CARDS = ".vcard .email .type,.vcard .tel .type"
 _VEILING = frozenset(
-    b"opacity left top text-indent visually-hidden visuallyhidden sr-only screen-reader-text".split()
+    (
+        *(b"opacity width height left top text-indent".split()),
+        *(b"visually-hidden visuallyhidden sr-only screen-reader-text".split()),
+    )
 )
 _VEILS = re.compile(
-    r"opacity\s*:\s*0(?![.\d])|(?:left|top|text-indent)\s*:\s*-\d{3}|visually-?hidden|sr-only|screen-reader-text",
+    r"(?<![\w-])(?:width|height)\s*:\s*[01](?:px)?\s*(?:;|!|\Z)|opacity\s*:\s*0(?![.\d])|(?:left|top|text-indent)\s*:\s*-\d{3}|visually-?hidden|sr-only|screen-reader-text",
     re.IGNORECASE,
 )
 _TURNED_NODES = '[style*="-override" i],bdo[dir="rtl" i]'
@@ -34,7 +42,9 @@ _COMPOUND = r"(?:[a-z][a-z0-9]*(?:[.#][\w-]+)?|[.#][\w-]+)"
 _NESTED = re.compile(
     rf"\s*({_COMPOUND}(?:\s*>\s*|\s+){_COMPOUND}(?:\s*>\s*{_COMPOUND}){{0,2}})\s*\Z", re.IGNORECASE
 )
-_GENERATED = re.compile(r"\s*((?:[a-z0-9]+)?[.#][\w-]+)::?(before|after)\s*\Z", re.IGNORECASE)
+_GENERATED = re.compile(
+    rf"\s*({_COMPOUND}(?:(?:\s*>\s*|\s+){_COMPOUND}){{0,1}})::?(before|after)\s*\Z", re.IGNORECASE
+)
 _CONTENT = re.compile(r"""content\s*:\s*(?:"([^"]{1,80})"|'([^']{1,80})')""", re.IGNORECASE)
 _DRAWN_AT = re.compile(r"""content\s*:\s*["'][^"'{}]{0,60}(?:@|\\0*40)""", re.IGNORECASE)
 _PART_OF_ADDRESS = re.compile(r"[A-Za-z0-9@._-]+")
@@ -43,7 +53,8 @@ _HIDING_STYLES = ("display", "visibility", "font-size")
 _TELLING_STYLES = ("display", "visibility", "-override", "content")
 _DRAWN_SIGNS = (
     'img[alt="@"],img[alt="at" i],img[alt="(at)" i],img[alt="[at]" i],img[alt="собака" i],'
-    'i[class*="fa-at"],i[class*="icon-at"],span[class*="icon-at"]'
+    'img[alt="собачка" i],img[title="@"],img[src*="/at."],img[src*="sobak"],'
+    'i[class*="fa-at"],i[class*="icon-at"],span[class*="fa-at"],span[class*="icon-at"]'
 )
 _WORD = re.compile(rb"[\w-]+")
 _INLINE_TAGS = "b bdo big code del em font i ins label mark nobr s small span strike strong sub sup u"
@@ -55,6 +66,7 @@ _MAX_STYLES = 200_000
 _MAX_STYLE_WORK = 50_000_000
 _WORK_OF_STYLED = 2000
 _WORK_OF_NESTED = 100
+_WORK_OF_BLOCK = 100_000
 
 
 def show_as_seen(tree: LexborHTMLParser, styles: str, lowered: bytes) -> None:
@@ -63,6 +75,11 @@ def show_as_seen(tree: LexborHTMLParser, styles: str, lowered: bytes) -> None:
     if styled or b"idden" in lowered:
         nodes = tree.css(_HIDDEN_NODES)[:_MAX_NODES]
         remove_hidden([node for node in nodes if _is_hidden(node)], _INLINE)
+    if styled and any(mark in lowered for mark in _VEILING_STYLES):
+        _remove_bait(tree)
+    if b"vcard" in lowered:
+        for node in tree.css(_TYPES_IN_CARDS)[:_MAX_NODES]:
+            node.decompose()
     if (styled and b"-over" in lowered) or b"<bdo" in lowered:
         for node in outermost(filter(_is_turned, tree.css(_TURNED_NODES)[:_MAX_NODES])):
             _turn(node)
@@ -99,6 +116,14 @@ def _is_turned(node: LexborNode) -> bool:
     return node.tag == "bdo" or _REVERSES.search(node.attributes.get("style") or "") is not None
 
 
+def _remove_bait(tree: LexborHTMLParser) -> None:
+    """Blocks without a size, transparent, or beside the screen, with nothing but an address in them."""
+    nodes = tree.css(_VEILED_NODES)[:_MAX_NODES]
+    veiled = outermost(node for node in nodes if _VEILS.search(node.attributes.get("style") or ""))
+    for node in filter(is_bait, veiled):
+        node.decompose()
+
+
 def _remove_veiled(tree: LexborHTMLParser) -> None:
     for node in outermost(node for node in tree.css(_VEILED_NODES)[:_MAX_NODES] if _is_veiled(node)):
         if "@" not in node.text(separator=""):
@@ -121,17 +146,21 @@ class _Rule(NamedTuple):
     hides: bool
     turns: bool
     content: str
+    on_some_screens: bool
 
 
 def _rules_of(styles: str) -> Iterator[_Rule]:
+    inside = False
     for rule in _COMMENT.sub("", styles[:_MAX_STYLES]).split("}"):
         selectors, _, declarations = rule.rpartition("{")
+        # @media (…) { .a { … } .b { … } }: what is in it begins with a second brace, and ends with one more.
+        inside = bool(rule.strip()) and (inside or "{" in selectors)
         hides, turns = HIDES.search(declarations), _REVERSES.search(declarations)
         content = _CONTENT.search(declarations)
         if hides or turns or content:
             names = selectors.rpartition("{")[2][-1000:].split(",")
             drawn = (content[1] or content[2]) if content else ""
-            yield _Rule(names, bool(hides), bool(turns), drawn)
+            yield _Rule(names, bool(hides), bool(turns), drawn, inside)
 
 
 class _Styling:
@@ -150,7 +179,10 @@ class _Styling:
                 if rule.content and draws_signs and (made := _GENERATED.match(selector)):
                     self._pay(_generate(self._body, made[1], made[2].lower(), rule.content))
                 elif (rule.hides or rule.turns) and (simple := _SIMPLE.match(selector)):
-                    self._pay(_restyle(self._body, simple[1], hidden=rule.hides))
+                    styled = _restyle(self._body, simple[1], hidden=rule.hides)
+                    self._pay(styled)
+                    if styled and rule.hides and not rule.on_some_screens:
+                        self._left -= _WORK_OF_BLOCK * _hide_bait(self._body, simple[1])
                 elif rule.turns and (nested := _NESTED.match(selector)):
                     self._restyle_nested(nested[1], hidden=rule.hides)
                 if self._left < 0:
@@ -196,7 +228,7 @@ def _generate(body: LexborNode, selector: str, place: str, content: str) -> int:
 
 
 def _restyle(body: LexborNode, selector: str, *, hidden: bool) -> int:
-    """By class, only pieces of a line: blocks that a style hides are opened by scripts. Tells how many."""
+    """Hide or turn what the selector names; tells how many. Of blocks that are hidden see ``_hide_bait``."""
     nodes = body.css(selector)[:_MAX_STYLED]
     for node in outermost(node for node in nodes if not hidden or node.tag in _INLINE):
         if hidden:
@@ -204,3 +236,11 @@ def _restyle(body: LexborNode, selector: str, *, hidden: bool) -> int:
         else:
             _turn(node)
     return len(nodes)
+
+
+def _hide_bait(body: LexborNode, selector: str) -> int:
+    """Most blocks that are hidden by a class are opened by scripts; bait is not. Tells how many there are."""
+    blocks = outermost(node for node in body.css(selector)[:_MAX_STYLED] if node.tag not in _INLINE)
+    for block in filter(is_bait, blocks):
+        block.decompose()
+    return len(blocks)

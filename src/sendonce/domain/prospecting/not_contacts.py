@@ -18,21 +18,21 @@ yourmail.com yoursite.com yoursite.ru yourwebsite.com
 # Error trackers put keys that look like addresses into pages; builders and widgets put their own support.
 _VENDORS = """
 1c-bitrix.ru amocrm.ru bitrix24.ru bugsnag.com callibri.ru carrotquest.io cloudflare.com envato.com
-fontawesome.com getbootstrap.com godaddy.com insales.ru jivo.ru jivosite.com joomla.org jquery.com
-loggly.com mixpanel.com raygun.io roistat.com rollbar.com sentry-cdn.com sentry.io sentry.wixpress.com
-shopify.com squarespace.com templatemonster.com themeforest.net tilda.cc tilda.ws w3.org wix.com
-wixpress.com wordpress.com wordpress.org
+fontawesome.com getbootstrap.com getresponse.com godaddy.com insales.ru jivo.ru jivosite.com joomla.org
+jquery.com loggly.com mailchimp.com mixpanel.com raygun.io roistat.com rollbar.com sendgrid.net sendpulse.com
+sentry-cdn.com sentry.io sentry.wixpress.com shopify.com squarespace.com templatemonster.com themeforest.net
+tilda.cc tilda.ws unisender.com w3.org wix.com wixpress.com wordpress.com wordpress.org
 """
 # Named on pages about personal data, as the place for complaints.
 _AUTHORITIES = re.compile(r"(?:^|\.)(?:rkn|rsoc|rospotrebnadzor|fas|nalog)\.(?:gov\.)?ru\Z")
 _NOBODY = """
 bounce bounces do-not-reply do_not_reply donotreply dontreply git hg mailer-daemon no-reply no.reply
-no_reply nobody noreply noreplay not-reply root svn www-data
+no_reply noanswer nobody noreply noreplay not-reply robot root svn unsubscribe www-data
 """
 _PLACEHOLDERS = """
 example firstname.lastname imya name.surname primer someone user.name username vasha-pochta vasha_pochta
 vashe-imya vasheimya vashapochta your your-email your-mail your-name your.email your.mail your.name
-your_email your_mail your_name youremail yourmail yourname xxx xxxx
+test test-user test_user tester testuser your_email your_mail your_name youremail yourmail yourname xxx xxxx
 """
 EXAMPLES = frozenset(_EXAMPLES.split())
 VENDORS = frozenset(_VENDORS.split())
@@ -71,7 +71,8 @@ _MAKERS_WORDS = re.compile(
     r"|(?:site|website|web design|web development|design|theme|template|developed|created|made|powered"
     r"|designed|built|coded|programming)\s*(?:&\s*\w+\s*|with\s+\S{1,12}\s+)?(?:by\b|author|:)"
     r"|(?:дизайн|создание|вёрстка|верстка)\s+и\s+(?:разработка|продвижение|поддержка|вёрстка|верстка)\s*[:—–-]"
-    r"|(?:theme|template|plugin)\s+author|автор\s+(?:темы|шаблона|сайта)|шаблон\w*\s+(?:от|для)|вебмастер|webmaster",
+    r"|(?:theme|template|plugin)\s+author|автор\s+(?:темы|шаблона|сайта)|шаблон\w*\s+(?:от|для)|вебмастер|webmaster"
+    r"|разработчики?\s*(?:сайта)?\s*[:—–-]|сделано в\s{1,3}(?:студи|агентств|веб|web|digital)",
     re.IGNORECASE,
 )
 
@@ -95,6 +96,8 @@ _MAKERS_ROOTS = (
     "верстка и",
     "вёрстка и",
     "шаблон",
+    "разработчик",
+    "сделано в",
     "digital",
 )
 
@@ -114,3 +117,15 @@ _SAMPLE = re.compile(
 def is_called_a_sample(before: str) -> bool:
     """«Например, ivan@mail.ru»: shows how to fill in a form."""
     return _SAMPLE.search(before[-30:]) is not None
+
+
+_OTHERS = re.compile(
+    r"наши партн[её]ры|наши клиенты|отзывы(?!\s+(?:и|на|присыл|пиш|отправ))"
+    r"|our (?:partners|clients|customers)|testimonials|customer reviews",
+    re.IGNORECASE,
+)
+
+
+def names_others(before: str) -> bool:
+    """«Наши партнёры»: what is written under it are contacts of other companies."""
+    return _OTHERS.search(before) is not None

@@ -35,17 +35,19 @@ _DOT_WORDS = r"(?:\.|dot|d0t|точка|точкa|тчк|tochka|punkt|punto|poin
 _OPEN, _CLOSE = r"[\[({<«]", r"[\])}>»]"
 _BRACKETED_AT = re.compile(
     rf"\s*(?:{_OPEN}+\s*_?{_AT_WORDS}_?\s*{_CLOSE}+|"
-    rf"([*_|~#]{{1,2}}|--)(?:at|ат|собака)\1(?=\S+\s*[.\[(]|[\w-]+[*_|~#]dot[*_|~#])|"
+    rf"([*_|~#=]{{1,2}}|--)(?:at|ат|собака)\1(?=\S+\s*[.\[(]|[\w-]+[*_|~#=]dot[*_|~#=])|"
+    rf"(?<=[a-z0-9])\s/(?:at|ат|собака)/(?=\s)|"
     rf"\s-{{1,2}}(?:at|@)-{{1,2}}\s|(?<=[a-z0-9])-собака-(?=[a-z0-9])|\"собака\")\s*",
     re.IGNORECASE,
 )
 _BRACKETED_DOT = re.compile(
-    rf"\s*(?:{_OPEN}+\s*{_DOT_WORDS}\s*{_CLOSE}+|([*_|~#])(?:dot|точка)\1|\s--?dot--?\s)\s*", re.IGNORECASE
+    rf"\s*(?:{_OPEN}+\s*{_DOT_WORDS}\s*{_CLOSE}+|([*_|~#=])(?:dot|точка)\1|\s--?dot--?\s|\s/(?:dot|точка)/\s)\s*",
+    re.IGNORECASE,
 )
 # What may stand for an @ on a whole page: rough, and found by its first character, which is quicker than a
 # pattern.
-_OPENERS = "[({<«*_|~#"
-_HINT = re.compile(r"[\[({<«*_|~#]\s?_?[@aAаАэЭсСsSdDзЗeEоО][\w -]{0,12}\s?[\])}>»*_|~#]")
+_OPENERS = "[({<«*_|~#=/"
+_HINT = re.compile(r"[\[({<«*_|~#=/]\s?_?[@aAаАэЭсСsSdDзЗeEоО][\w -]{0,12}\s?[\])}>»*_|~#=/]")
 _MAX_OPENERS = 10_000
 _SPELLED = ("соба", "Соба", "СОБА", "soba", "-at-", " dot ", "DOT", " точка ")
 # What is in a text whose words stand for signs; most texts have none of it, and are done with sooner.
@@ -65,12 +67,22 @@ _SHOUTED_DOT = re.compile(r"(?<=[a-z0-9])DOT(?=[a-z])")
 _SPELLED_DOT = re.compile(r"(?<=\w)\s+(?:dot|d0t|точка|тчк|tochka)\s+(?=\w)", re.IGNORECASE)
 _SPACE_BEFORE_DOT = re.compile(r"(?<=\w)\s+\.\s*(?=[A-Za-zрф]{2,6}\b)")
 _SPACE_AFTER_DOT = re.compile(r"\.\s(?<=\w..)(?=(?:ru|com|рф|net|org|su|by|kz)\b)")
+# i n f o @ f i r m a . r u
+_LETTER_BY_LETTER = re.compile(
+    r"(?<!\S)(?:[A-Za-z0-9._-] {1,2}){2,40}@(?: {1,2}[A-Za-z0-9._-]){4,60}(?![\w@])"
+)
 _SPACED_AT = re.compile(r"([A-Za-z0-9._-]+)[ \t]+@[ \t]*(?=\w)")
 # Three cells of a table.
 _LONELY_AT = re.compile(
     r"(?<![^\n])([A-Za-z0-9._-]{2,40})\s{1,8}@\s{1,8}(?=[A-Za-z0-9-]{2,63}\.[a-z]{2,6}\s*(?:\n|\Z))"
 )
 _AT_THEN_SPACE = re.compile(r"(?<=[A-Za-z0-9])@\s{1,4}(?=[\w-]+\s*\.)")
+
+# Letters that look alike, and are typed by mistake or to mislead machines.
+_CYRILLIC_AS_LATIN = str.maketrans("асеорхуіѕјАВСЕНКМОРТХ", "aceopxyisjABCEHKMOPTX")
+_AROUND_AT = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w.-]{3,100}")
+_LATIN = re.compile(r"[A-Za-z]")
+_CYRILLIC_IN_ROW = re.compile(r"[^\W\d_A-Za-z]{2}")
 
 _LOCAL = re.compile(r"[A-Za-z0-9._%+'&=~-]+\Z")
 _DOMAIN = re.compile(r"[^\W_][\w-]{0,62}(?:\.[^\W_][\w-]{0,62}){1,8}")
@@ -84,11 +96,13 @@ _REMOVE_ME = re.compile(
     r"no-?_?spam|remove-?_?(?:this|me)|delete-?_?(?:this|me)|antispam|убрать|удалить", re.I
 )
 _NOT_MAIL = re.compile(
-    r"(?:sip|xmpp|ssh|skype|git|matrix|acct|uid):(?://)?\Z|message-id:\s*<?\Z|\b(?:ssh|scp|rsync)\s+\Z",
+    r"(?:sip|xmpp|ssh|skype|git|matrix|acct|uid):(?://)?\Z|(?:jabber|jid|xmpp|skype)\s?:?\s?\Z"
+    r"|(?:message-id|in-reply-to|references|content-id):\s*<?\Z|\b(?:ssh|scp|rsync)\s+\Z",
     re.IGNORECASE,
 )
-_URL_BEFORE = re.compile(r"(?:://|www\.)\S*\Z|\w\.\w+/\S*\Z", re.IGNORECASE)
+_URL_BEFORE = re.compile(r"(?:://|www\.)\S*\Z|(?:^|[^\w.@-])[\w-]+(?:\.[\w-]+)+/\S*\Z", re.IGNORECASE)
 _SHELL_AFTER = re.compile(r":[~/\w]", re.ASCII)
+_PATH_AFTER = (":~", ":/")
 
 # English words before a lonely @: "find us @ firma.ru".
 _PROSE_WORDS = """
@@ -181,6 +195,7 @@ def reveal(text: str) -> str:
         if "ⓐ" in text:
             text = _CIRCLED.sub("@", text)
         text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).replace("。", ".")
+        text = _AROUND_AT.sub(_in_one_alphabet, text)
         if "\u2010" in text:  # U+2011 is made this one before
             text = text.replace("\u2010", "-")
     if "&" in text:
@@ -189,12 +204,29 @@ def reveal(text: str) -> str:
     text = _reveal_words(text)
     if "@" not in text:
         return text
+    if " @ " in text:
+        text = _LETTER_BY_LETTER.sub(lambda spaced: spaced[0].replace(" ", ""), text)
     if " @" in text or "@ " in text or "@\n" in text:
         text = _LONELY_AT.sub(_join_spaced, _SPACED_AT.sub(_join_spaced, text))
         text = _AT_THEN_SPACE.sub("@", text)
     if " ." in text:
         text = _SPACE_BEFORE_DOT.sub(".", text)
     return _SPACE_AFTER_DOT.sub(".", text)
+
+
+def _in_one_alphabet(found: re.Match[str]) -> str:
+    """``сontact@firma.ru`` with a Cyrillic с."""
+    if found[0].isascii():
+        return found[0]
+    return ".".join(map(_latin, found[0].replace("@", ".@.").split("."))).replace(".@.", "@")
+
+
+def _latin(word: str) -> str:
+    """Several letters in a row are a Russian word that no space parts from the address."""
+    if word.isascii() or not _LATIN.search(word) or _CYRILLIC_IN_ROW.search(word):
+        return word
+    turned = word.translate(_CYRILLIC_AS_LATIN)
+    return turned if turned.isascii() else word
 
 
 def _reveal_words(text: str) -> str:
@@ -251,6 +283,8 @@ def _longest_domain(run: str, is_domain: IsDomain) -> str | None:
 
 
 _ENDS = (re.compile(r"[A-Za-z]{2,}(?![\w-])|xn--[\w-]+"), re.compile(r"[a-z]{2,}"), re.compile(r"[A-Z]{2,}"))
+# ru-beta
+_GOES_ON = re.compile(r"-[A-Za-z0-9]")
 _RUSSIAN_ENDS = (re.compile(r"[^\W\d_]{2,}"), re.compile(r"[а-яё]{2,}"))
 
 
@@ -259,7 +293,7 @@ def _ends(label: str) -> Iterator[str]:
     yield label
     for pattern in _ENDS if label[:1].isascii() else _RUSSIAN_ENDS:
         found = pattern.match(label)
-        if found and found[0] != label:
+        if found and found[0] != label and not _GOES_ON.match(label, found.end()):
             yield found[0]
 
 
@@ -283,7 +317,14 @@ def _without_glue(local: str, before_at: str) -> str:
 def _is_something_else(text: str, first: int, last: int, local: str) -> bool:
     """A part of a URL, a login, a handle."""
     before = text[max(0, first - 100) : first]
-    if before.endswith(("@", "\\")) or _NOT_MAIL.search(before) or _URL_BEFORE.search(before):
+    if (
+        before.endswith(("@", "\\"))
+        or "À" <= before[-1:] <= "ɏ"
+        or _NOT_MAIL.search(before)
+        or _URL_BEFORE.search(before)
+    ):
+        return True
+    if text.startswith(_PATH_AFTER, last):
         return True
     return local.lower() in ("git", "root", "ubuntu", "user") and _SHELL_AFTER.match(text, last) is not None
 
