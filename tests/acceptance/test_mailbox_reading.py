@@ -88,6 +88,9 @@ def test_the_sandbox_plays_the_provider(tmp_path: Path, sqlite_url: str) -> None
         mailout = home.send("anna+bounce@example.org")
         assert home.json("mailbox", "read")[0]["kinds"] == {"bounce": 1}
         assert home.json("mailout", "status", mailout)["counts"]["bounced"] == 1
+        (taken,) = map(json.loads, Path(told["accepted_log"]).read_text(encoding="utf-8").splitlines())
+        assert (taken["to"], taken["subject"]) == (["anna+bounce@example.org"], "November offers")
+        assert taken["job"] in taken["message_id_header"]
     finally:
         child.send_signal(signal.SIGTERM)
         child.wait(20)

@@ -13,9 +13,12 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from uuid import uuid4
 
 from sendonce.errors import RefusedByRule
-from sendonce.sandbox.letters import Letter, readable
+from sendonce.sandbox.letters import Letter, read_headers, readable
+
+_BY_SMTP = "smtp-"
 
 
 @dataclass(slots=True)
@@ -32,6 +35,11 @@ class Acceptance:
     subject: str | None
     size: int
     headers: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def by_smtp(self) -> bool:
+        """Taken by the mailbox and not by SES, whose limits it does not use up."""
+        return self.message_id.startswith(_BY_SMTP)
 
     @property
     def job(self) -> str | None:
@@ -82,6 +90,14 @@ def acceptance_of(letter: Letter, message_id: str, moment: float) -> Acceptance:
         size=len(letter.content),
         headers=letter.headers,
     )
+
+
+def acceptance_by_smtp(raw: bytes, sender: str, recipient: str, moment: float) -> Acceptance:
+    """Tags do not go over SMTP; our own header names the job."""
+    letter = Letter(sender, (recipient,), read_headers(raw), {}, None, raw)
+    if job := letter.header("X-Sendonce-Job"):
+        letter.tags["job"] = job
+    return acceptance_of(letter, f"{_BY_SMTP}{uuid4().hex}", moment)
 
 
 def read_line(line: bytes) -> Acceptance:

@@ -67,8 +67,10 @@ class Ses:
 
     def remember(self, acceptance: Acceptance) -> None:
         """Count a letter of an earlier run."""
-        self._numbered += 1
         self.tally.count(acceptance)
+        if acceptance.by_smtp:
+            return
+        self._numbered += 1
         self.limits.remember(_counted_today(acceptance.recipients), acceptance.t)
 
     async def answer(self, request: Request) -> Reply:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from sendonce.sandbox.acceptance import Acceptance, AcceptanceLog
+from sendonce.sandbox.acceptance import Acceptance, AcceptanceLog, acceptance_by_smtp
 from sendonce.sandbox.companies import CompanyWeb
 from sendonce.sandbox.control import Control
 from sendonce.sandbox.courier import Courier
@@ -78,7 +78,7 @@ class World:
         self.notion = Notion(_notion_settings(settings, state.seed))
         self.llm = LanguageModel(settings.llm_key, settings.llm_misbehaves, state.seed)
         self.companies = CompanyWeb(settings.companies, state.seed)
-        self.mailbox = Mailbox(settings.from_email)
+        self.mailbox = Mailbox(settings.from_email, note=self._note_mailed)
         self.yandex = Yandex(_yandex_settings(settings, state.seed), self.companies.results(), self.now)
         self._control = Control(self)
         self._notion_control = NotionControl(self.notion)
@@ -134,6 +134,10 @@ class World:
         if self.settings.subscribe and not self.subscription.confirmed:
             self.courier.request_confirmation()
         self.courier.subscription_changed()
+
+    async def _note_mailed(self, raw: bytes, recipient: str) -> None:
+        taken = acceptance_by_smtp(raw, self.settings.from_email, recipient, self.now())
+        await self.log.append(taken, raw)
 
     def _publish(self, acceptances: list[Acceptance]) -> None:
         for acceptance in acceptances:

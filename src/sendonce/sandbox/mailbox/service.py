@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from sendonce.sandbox.mailbox.answers import answers_to
 from sendonce.sandbox.mailbox.box import INBOX, SENT, Folder
@@ -11,11 +12,20 @@ from sendonce.sandbox.mailbox.smtp import SmtpSide
 
 
 class Mailbox:
-    """``open`` it, then letters may be sent through it and answers read."""
+    """``open`` it, then letters may be sent through it and answers read.
 
-    def __init__(self, address: str = "news@example.com", password: str = "sandbox-password") -> None:  # noqa: S107
+    ``note`` keeps each letter that is taken, before its sender is answered.
+    """
+
+    def __init__(
+        self,
+        address: str = "news@example.com",
+        password: str = "sandbox-password",  # noqa: S107
+        note: Callable[[bytes, str], Awaitable[None]] | None = None,
+    ) -> None:
         self.address = address
         self.password = password
+        self._note = note
         self.folders = {INBOX: Folder(), SENT: Folder()}
         self.smtp = SmtpSide(self._accept)
         self.imap = ImapSide(self.folders, address, password)
@@ -46,7 +56,9 @@ class Mailbox:
             "IMAP_SERVER_FILES_SENT": "true",
         }
 
-    def _accept(self, raw: bytes, recipient: str) -> None:
+    async def _accept(self, raw: bytes, recipient: str) -> None:
+        if self._note is not None:
+            await self._note(raw, recipient)
         sent = self.folders[SENT]
         sent.file(raw)
         for answer in answers_to(sent.messages[-1], recipient):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 _PATH = re.compile(r"<([^<>\s]*)>")
 _MOST_BYTES = 50_000_000
@@ -13,7 +13,7 @@ _MOST_BYTES = 50_000_000
 class SmtpSide:
     """``accept`` gets each letter and its recipient. ``lose_replies`` letters are taken without an answer."""
 
-    def __init__(self, accept: Callable[[bytes, str], None]) -> None:
+    def __init__(self, accept: Callable[[bytes, str], Awaitable[None]]) -> None:
         self._accept = accept
         self.lose_replies = 0
         self.lose_letters = 0
@@ -36,7 +36,7 @@ class SmtpSide:
             if verb == "DATA":
                 writer.write(b"354 Go ahead\r\n")
                 raw = await _letter(reader)
-                if not self._take(raw, recipients):
+                if not await self._take(raw, recipients):
                     return
                 recipients = []
             writer.write(_REPLIES.get(verb, b"250 OK\r\n"))
@@ -44,13 +44,13 @@ class SmtpSide:
                 return
             await writer.drain()
 
-    def _take(self, raw: bytes, recipients: list[str]) -> bool:
+    async def _take(self, raw: bytes, recipients: list[str]) -> bool:
         """Whether an answer is given: a doubt is made by giving none, with the letter taken or not."""
         if self.lose_letters:
             self.lose_letters -= 1
             return False
         for recipient in recipients:
-            self._accept(raw, recipient)
+            await self._accept(raw, recipient)
         if self.lose_replies:
             self.lose_replies -= 1
             return False
