@@ -19,7 +19,14 @@ import typer
 
 from sendonce.domain.mailouts.mailouts import MailoutId
 from sendonce.entrypoints.cli.context import find_mailout
-from sendonce.entrypoints.cli.demo_stage import DemoStage, answers, free_port, make_directory, wait_until
+from sendonce.entrypoints.cli.demo_stage import (
+    DemoStage,
+    answers,
+    free_port,
+    make_directory,
+    typed,
+    wait_until,
+)
 from sendonce.entrypoints.cli.mailouts.progress import measuring
 from sendonce.entrypoints.cli.output import print_table, say
 from sendonce.errors import Unavailable
@@ -184,7 +191,7 @@ class Demo:
         say(f"  letters   {self.directory / 'sandbox' / 'messages'}")
         say(f"  accepted  {self._sandbox['accepted_log']}")
         ledger = f"DATABASE_URL={self.stage.environment['DATABASE_URL']}"
-        say(f"  ledger    {ledger} sendonce mailout status {mailout_id}")
+        say(f"  ledger    {ledger} {typed('mailout', 'status', mailout_id)}")
         say(f"  logs      {self.directory}/*.log")
         if duplicates or not books.balanced or len(accepted) != books.sent:
             raise Unavailable(f"The demo did not end as promised: see {self.directory}, seed {self.seed}.")

@@ -17,7 +17,7 @@ from sendonce.domain.engine.jobs import JobState
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.domain.prospecting.funnel import Funnel
 from sendonce.domain.prospecting.searches import OperationState
-from sendonce.entrypoints.cli.demo_stage import DemoStage, free_port, make_directory, wait_until
+from sendonce.entrypoints.cli.demo_stage import DemoStage, free_port, make_directory, typed, wait_until
 from sendonce.entrypoints.cli.output import say
 from sendonce.errors import Unavailable
 
@@ -191,6 +191,6 @@ class ProspectDemo:
     def _say_where(self) -> None:
         # A server's address may hold a password, and whoever set it has it.
         name = "DATABASE_SCHEMA" if "DATABASE_SCHEMA" in self.stage.environment else "DATABASE_URL"
-        say(f"  companies  {name}={self.stage.environment[name]} sendonce companies list")
+        say(f"  companies  {name}={self.stage.environment[name]} {typed('companies', 'list')}")
         say(f"  letters    {self.stage.directory / 'sandbox' / 'messages'}")
         say(f"  logs       {self.stage.directory}/*.log")

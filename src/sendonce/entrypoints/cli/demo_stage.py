@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import signal
 import subprocess
@@ -104,6 +105,18 @@ class DemoStage:
         for process in reversed(self.processes):
             process.terminate()
             process.wait(15)
+
+
+def typed(*arguments: str) -> str:
+    """A command of ours as it can be typed in this shell, also where it is not on the PATH."""
+    beside = Path(sys.executable).with_name("sendonce")
+    if not beside.exists():
+        return shlex.join(_sendonce(*arguments))
+    on_path = shutil.which("sendonce")
+    if on_path and Path(on_path).samefile(beside):
+        return shlex.join(["sendonce", *arguments])
+    below = beside.is_relative_to(Path.cwd())
+    return shlex.join([str(beside.relative_to(Path.cwd()) if below else beside), *arguments])
 
 
 def _sendonce(*arguments: str) -> list[str]:
