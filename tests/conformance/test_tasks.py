@@ -10,6 +10,7 @@ from sendonce.adapters.stores.sql.store import SqlStore
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.domain.prospecting.pipeline import JournalLine, StepName
 from sendonce.domain.prospecting.tasks import MOST_ATTEMPTS, NewTask, Task, TaskKind, next_attempt
+from sendonce.flows.prospecting.run_pipeline import prune_journal
 from sendonce.ports.prospecting import Tasks
 from tests.conformance.prospecting_stage import LEASE, NOW
 
@@ -95,3 +96,13 @@ def test_the_journal_tells_the_newest_first(shared_store: SqlStore) -> None:
     assert (newest.taken, newest.at) == (2, NOW + timedelta(minutes=2))
     assert journal.lines(before=newest.id) == rest
     assert [line.taken for line in journal.lines(step=StepName.POLL, limit=1)] == [2]
+
+
+def test_old_lines_of_the_journal_are_forgotten(shared_store: SqlStore) -> None:
+    journal = shared_store.pipeline_journal
+    for day in range(5):
+        journal.add(JournalLine(StepName.POLL, "w", day, 0, 0, 0.5, "", NOW + timedelta(days=day)))
+    now = NOW + timedelta(days=4)
+    assert prune_journal(journal, timedelta(days=2), now) == 2
+    assert [line.taken for line in journal.lines()] == [4, 3, 2]
+    assert prune_journal(journal, timedelta(days=2), now) == 0

@@ -7,12 +7,12 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from datetime import timedelta
 from types import FrameType
 
 from sendonce.domain.prospecting.pipeline import JournalLine, Manner, StepName
 from sendonce.entrypoints.worker import stopping_signals
-from sendonce.flows.prospecting.run_pipeline import run_cycle, run_loop, run_until_idle
+from sendonce.flows.prospecting.run_pipeline import prune_journal, run_cycle, run_loop, run_until_idle
 from sendonce.ports.prospecting import ProspectingStore
 from sendonce.settings import Settings
 from sendonce.wiring.house import worker_name
@@ -30,7 +30,14 @@ def run_pipeline(
     worker = name or worker_name(settings)
     steps = pipeline_steps(settings, store, wanted, worker)
     with stopped_by_signal() as stopping:
-        cycle = partial(run_cycle, steps, store.pipeline_journal, worker, store.ledger.now, stopping.is_set)
+        journal, clock = store.pipeline_journal, store.ledger.now
+        keep = timedelta(days=settings.prospect_journal_keep_days)
+
+        def cycle() -> list[JournalLine]:
+            if keep:
+                prune_journal(journal, keep, clock())
+            return run_cycle(steps, journal, worker, clock, stopping.is_set)
+
         match manner:
             case Manner.ONCE:
                 return cycle()

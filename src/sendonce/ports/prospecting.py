@@ -321,6 +321,9 @@ class PipelineJournal(Protocol):
     ) -> Sequence[JournalLine]:
         """The newest first. ``before`` is an id."""
 
+    def prune(self, before: datetime, most: int) -> int:
+        """Forget the oldest lines from before a moment; how many of at most ``most``."""
+
 
 class LetterModel(Protocol):
     """A language model that writes letters. It has no tools and sees no secrets."""

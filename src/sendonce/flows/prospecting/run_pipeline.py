@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sendonce.domain.prospecting.pipeline import JournalLine, StepCount, StepName, got_on
 from sendonce.errors import SendonceError, StoreLost
 from sendonce.ports.prospecting import PipelineJournal
 
 log = logging.getLogger(__name__)
+
+_CHUNK = 1000
 
 Step = Callable[[], StepCount]
 
@@ -44,6 +46,14 @@ def run_cycle(
         )
         journal.add(lines[-1])
     return lines
+
+
+def prune_journal(journal: PipelineJournal, keep: timedelta, now: datetime) -> int:
+    """Forget lines that are older than ``keep``, a chunk at a time; how many."""
+    pruned = 0
+    while chunk := journal.prune(now - keep, _CHUNK):
+        pruned += chunk
+    return pruned
 
 
 def _tried(name: StepName, step: Step) -> StepCount:

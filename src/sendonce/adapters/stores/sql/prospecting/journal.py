@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import datetime
 
 import sqlalchemy as sa
 
 from sendonce.adapters.stores.schema import pipeline_journal
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import new_id
+from sendonce.domain.engine.ids import first_id_of
 from sendonce.domain.prospecting.pipeline import JournalLine, StepName
 
 L = pipeline_journal.c
@@ -34,3 +36,12 @@ class SqlPipelineJournal:
         with self._db.reading() as tx:
             rows = tx.execute(query).mappings()
             return [JournalLine(**{**row, "step": StepName(row["step"])}) for row in rows]
+
+    def prune(self, before: datetime, most: int) -> int:
+        old = sa.select(L.id).where(L.id < first_id_of(before)).order_by(L.id).limit(most)
+        with self._db.reading() as tx:
+            ids = list(tx.execute(old).scalars())
+        if not ids:
+            return 0  # nearly always: a look costs no turn of the one writer that SQLite has
+        with self._db.writing() as tx:
+            return tx.execute(pipeline_journal.delete().where(L.id.in_(ids))).rowcount
