@@ -15,12 +15,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sendonce.domain.engine.jobs import Settlement, Turn
+from sendonce.domain.engine.outcomes import Accepted
+from sendonce.entrypoints.log_files import RotatingFile, Sampler
 from sendonce.entrypoints.logs import Redactor, configure_logging
 from sendonce.errors import BadSetting
+from sendonce.flows.engine.batch_log import BatchLog
 from sendonce.settings import load_settings
 
 logger = logging.getLogger("sendonce.tests.logs")
 SECRET = "s3cr3t/of+ours=="
+MOST_BYTES = 64_000
+"""That 10,000 letters leave in the log: docs/how-to/watch-it.md says so."""
 
 
 @pytest.fixture(autouse=True)
@@ -285,3 +291,74 @@ def test_the_secrets_of_settings_are_what_the_redactor_takes() -> None:
     """The database password in both its forms, too."""
     ours = load_settings({"DATABASE_URL": "postgres://u:p%40ssw0rd@h/db", "NOTION_TOKEN": "ntn-secret"}, None)
     assert Redactor(ours.secrets()).text("p@ssw0rd p%40ssw0rd ntn-secret") == "•••• •••• ••••"
+
+
+# -- a log that stays small ----------------------------------------------------------------------
+
+
+def test_lines_that_repeat_are_sampled_and_counted() -> None:
+    """A hundred of a kind in a minute, whatever their fields; other kinds and errors are not touched."""
+    now = [0.0]
+    sampler = Sampler(lambda: now[0])
+
+    def let_through(text: str, level: int = logging.WARNING) -> logging.LogRecord | None:
+        record = logging.LogRecord("sendonce.x", level, "x.py", 1, text, None, None)
+        record.fields = {"job": "1"}
+        assert sampler.filter(record) == sampler.filter(record), "two handlers see the same lines"
+        return record if sampler.filter(record) else None
+
+    assert sum(let_through("put off") is not None for _ in range(10_000)) == 100
+    assert let_through("another kind") is not None
+    assert all(let_through("broken", logging.ERROR) for _ in range(500))
+    now[0] = 60.0
+    again = let_through("put off")
+    assert again is not None
+    assert again.__dict__["fields"] == {"job": "1", "left_out_before": 9_900}
+
+
+def test_a_full_file_is_rotated(tmp_path: Path) -> None:
+    """No line is lost but with the oldest file, and all files keep their rights."""
+    file = tmp_path / "log"
+
+    def write() -> None:
+        for number in range(60):
+            logger.error("line", extra={"fields": {"number": number}})
+
+    written(write, file=file, most_bytes=2_000, keep=3)
+    files = [file, *(tmp_path / f"log.{number}" for number in (1, 2, 3))]
+    assert sorted(tmp_path.iterdir()) == sorted(files)
+    assert all(each.stat().st_size < 2_500 for each in files)
+    numbers = [
+        json.loads(line)["number"] for each in reversed(files) for line in each.read_text().splitlines()
+    ]
+    assert numbers == list(range(numbers[0], 60))
+    assert {stat.S_IMODE(each.stat().st_mode) & 0o007 for each in files} == {0}
+
+
+def test_processes_that_share_a_file_rotate_it_together(tmp_path: Path) -> None:
+    """Each has the file open. Whoever finds it full moves it once, and the other one follows."""
+    file = tmp_path / "log"
+    one, other = (RotatingFile(file, 400, 5) for _ in range(2))
+    for number in range(20):
+        for handler in (one, other):
+            handler.emit(logging.makeLogRecord({"msg": f"{number:03} {'x' * 40}"}))
+    one.close()
+    other.close()
+    texts = [each.read_text() for each in tmp_path.iterdir()]
+    assert all(texts)
+    assert max(map(len, texts)) <= 500
+
+
+def test_a_mailout_at_the_usual_rate_leaves_few_lines(caplog: pytest.LogCaptureFixture) -> None:
+    """10,000 letters at 6 a second, a letter a batch: a line in ten seconds."""
+    batches = BatchLog()
+    settled = [Settlement("job", 1, Accepted("id"))]
+    turn = Turn(claimed=(), claim_seq=1, settled=1, skipped=0)
+    with caplog.at_level(logging.INFO, logger="sendonce"):
+        for number in range(10_000):
+            batches.note(turn, settled, number / 6)
+        batches.tell()
+    assert len(caplog.records) == 168
+    assert sum(record.__dict__["fields"]["settled"]["accepted"] for record in caplog.records) == 10_000
+    lines = "".join(json.dumps(record.__dict__["fields"]) for record in caplog.records)
+    assert len(lines) + 168 * 150 < MOST_BYTES

@@ -18,19 +18,17 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, MutableMapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from io import TextIOWrapper
-from logging.handlers import WatchedFileHandler
 from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import quote, quote_plus
 
+from sendonce.entrypoints.log_files import RotatingFile, Sampler
 from sendonce.errors import BadSetting
 from sendonce.settings.kinds import MASK
 
@@ -76,14 +74,16 @@ def configure_logging(
     file: Path | None = None,
     secrets: Iterable[str] = (),
     *,
+    most_bytes: int = 0,
+    keep: int = 0,
     colours: bool = True,
     stream: TextIO | None = None,
 ) -> None:
     """Send the logs of the process to standard error, and to ``file`` too if there is one.
 
     ``fmt`` is ``console`` (the default) or ``json``; the file always gets JSON. Libraries are heard from
-    warnings on only: at debug level theirs show requests with their credentials.
-    A second call replaces the first.
+    warnings on only: at debug level theirs show requests with their credentials. A file of ``most_bytes`` is
+    rotated, and ``keep`` former ones stay. A second call replaces the first.
     """
     root = logging.getLogger()
     for old in [it for it in root.handlers if isinstance(it, _OurHandler)]:
@@ -95,9 +95,11 @@ def configure_logging(
     handlers: list[logging.Handler] = [_OurStreamHandler(out)]
     handlers[0].setFormatter(_formatter(clean, renderer))
     if file is not None:
-        handlers.append(_file_handler(file))
+        handlers.append(_file_handler(file, most_bytes, keep))
         handlers[1].setFormatter(_formatter(clean, _json_line))
+    sampler = Sampler()
     for handler in handlers:
+        handler.addFilter(sampler)
         root.addHandler(handler)
     wanted = logging.getLevelNamesMapping()[level.upper()]
     root.setLevel(max(wanted, logging.WARNING))
@@ -167,18 +169,14 @@ class _OurStreamHandler(_OurHandler, logging.StreamHandler[TextIO]):
     pass
 
 
-class _OurFileHandler(_OurHandler, WatchedFileHandler):
-    """Opens the file anew when logrotate has moved it; no one but its owner and group may read it."""
-
-    def _open(self) -> TextIOWrapper:
-        descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
-        return TextIOWrapper(os.fdopen(descriptor, "ab"), encoding="utf-8")
+class _OurFileHandler(_OurHandler, RotatingFile):
+    pass
 
 
-def _file_handler(file: Path) -> logging.Handler:
+def _file_handler(file: Path, most_bytes: int, keep: int) -> logging.Handler:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        return _OurFileHandler(file, mode="a", encoding="utf-8")
+        return _OurFileHandler(file, most_bytes, keep)
     except OSError as exc:
         raise BadSetting(
             f"LOG_FILE is '{file}': it cannot be written ({exc.strerror}). Set it to a file in a directory"

@@ -78,6 +78,10 @@ class HouseSettings:
         "Lines for people, or JSON lines, on standard error.")
     log_file: Path | None = setting("logs", kinds.path, None,
         "A file that gets JSON lines as well.", "/var/log/sendonce.log")
+    log_file_max_bytes: int = setting("logs", whole(0), 10_000_000,
+        "From this size on it is moved to LOG_FILE.1, and a new one begun; 0 leaves that to logrotate.")
+    log_file_keep: int = setting("logs", whole(0, 1000), 5,
+        "How many former log files stay.")
     no_color: bool = setting("logs", kinds.presence, False,
         "Any text here keeps colours off (no-color.org).", "1", otherwise="colours on a terminal")
     # fmt: on

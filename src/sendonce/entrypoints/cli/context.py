@@ -28,7 +28,13 @@ def ready_settings(*, quiet: bool = False) -> Settings:
         else settings.log_level
     )
     configure_logging(
-        level, settings.log_format, settings.log_file, settings.secrets(), colours=not settings.no_color
+        level,
+        settings.log_format,
+        settings.log_file,
+        settings.secrets(),
+        most_bytes=settings.log_file_max_bytes,
+        keep=settings.log_file_keep,
+        colours=not settings.no_color,
     )
     return settings
 
