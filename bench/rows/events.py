@@ -51,7 +51,7 @@ def measure(stage: Stage, wanted: Sequence[str]) -> list[Finding]:
 
 
 def _compare(stage: Stage, row: str, store: str) -> list[Finding]:
-    rounds, count, theirs_count = stage.size(5, 2), stage.size(5_000, 2_000), stage.size(1_000, 500)
+    rounds, count, theirs_count = stage.size(3, 2), stage.size(5_000, 2_000), stage.size(1_000, 500)
     folder = stage.folder / row
     desk = Desk(folder, _installation(stage, row, folder), rounds * (count + theirs_count))
     ours: list[Posted] = []
@@ -77,7 +77,7 @@ def _compare(stage: Stage, row: str, store: str) -> list[Finding]:
 
 
 def _compare_pulling(stage: Stage) -> Finding:
-    rounds, count, theirs_count = stage.size(5, 2), stage.size(4_000, 1_500), stage.size(500, 300)
+    rounds, count, theirs_count = stage.size(3, 2), stage.size(4_000, 1_500), stage.size(500, 300)
     folder = stage.folder / PULLED
     desk = Desk(folder, _installation(stage, PULLED, folder), rounds * (count + theirs_count))
     ours: list[Pulled] = []

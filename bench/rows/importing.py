@@ -20,7 +20,7 @@ def measure(stage: Stage, wanted: Sequence[str]) -> list[Finding]:
     lines = stage.size(1_000_000, 60_000)
     file, good = letters.write_rough_list(stage.folder / "rough.csv", lines)
     rates: dict[str, list[float]] = {"bare": [], **{row: [] for row in ROWS if row in wanted}}
-    for number in range(stage.size(3, 1)):
+    for number in range(stage.size(2, 1)):
         rates["bare"].append(lines / _bare_loop(stage, file, good, number))
         for row in rates:
             if row != "bare":

@@ -31,7 +31,7 @@ COMMIT;
 
 
 def measure(stage: Stage, wanted: Sequence[str]) -> list[Finding]:  # noqa: ARG001 (one row only)
-    count = stage.size(1_000_000, 50_000)
+    count = stage.size(400_000, 50_000, long=1_000_000)
     people = letters.write_people(stage.folder / "plan-people.csv", count)
     installation = engine.on_sqlite(stage.folder, "plan", {})
     installation.make_ready(people)

@@ -17,7 +17,7 @@ def measure(stage: Stage, wanted: Sequence[str]) -> list[Finding]:  # noqa: ARG0
     if not stage.has_smtp:
         return []
     small, large = 10_000, stage.size(1_000_000, 40_000)
-    before, after = stage.size(3, 1), stage.size(2, 0)
+    before, after = stage.size(2, 1), stage.size(1, 0)
     few = [_mailout(stage, f"few-{number}", small) for number in range(before)]
     many = _mailout(stage, "many", large)
     few += [_mailout(stage, f"few-again-{number}", small) for number in range(after)]
