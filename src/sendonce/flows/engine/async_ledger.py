@@ -20,8 +20,8 @@ from sendonce.flows.engine.daemon_threads import DaemonThread, to_daemon_thread
 from sendonce.ports.engine import BegunTurn, JobRef, Journal, Ledger, QuickTurns
 
 # Where commits are slower they go to the thread, and now and then one shows in the loop whether they still
-# are; the thread cannot tell, for it waits for the interpreter too. Decision 60 tells why a millisecond.
-QUICK_COMMIT = 0.001
+# are; the thread cannot tell, for it waits for the interpreter too. Decision 60 tells why half a millisecond.
+QUICK_COMMIT = 0.0005
 SLOW_COMMITS_FOR = 0.25
 
 T = TypeVar("T")
