@@ -173,7 +173,7 @@ class CampaignStage:
             self.store.workers.register(worker_record(worker_id, "smtp"))
             self._workers[identity.id] = worker_id, 0
         worker_id, claims = self._workers[identity.id]
-        key = self.desk.key_of(identity)
+        key = self.desk.keys_of(identity).home
         request = ClaimRequest(worker_id, str(uuid4()), 1000, claims, sender=key, sender_id=identity.id)
         turn = self.store.ledger.turn((), request)
         self._workers[identity.id] = worker_id, turn.claims

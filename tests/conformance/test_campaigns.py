@@ -156,16 +156,16 @@ def test_complaints_block_the_sender_and_nobody_else(stage: CampaignStage) -> No
         mine = [letter.job for letter in left if letter.sender == bad.address]
         for job in mine:
             answer(stage, job, EventKind.COMPLAINT)
-        if stage.store.sender_holds.get(stage.desk.key_of(bad)):
+        if stage.desk.hold_of(bad):
             break
     rest = stage.run(4 * DAY, every=2 * HOUR)
     assert {letter.sender for letter in rest} == {good.address}
     assert stage.get(campaign).status == CampaignStatus.FINISHED, "nobody waits for the blocked sender"
-    hold = stage.store.sender_holds.get(stage.desk.key_of(bad))
+    hold = stage.desk.hold_of(bad)
     assert hold is not None
     assert hold.until_released
     assert "complained" in hold.reason
-    assert stage.store.sender_holds.get(stage.desk.key_of(good)) is None
+    assert stage.desk.hold_of(good) is None
 
 
 def test_deferrals_slow_a_sender_down(stage: CampaignStage) -> None:

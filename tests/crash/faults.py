@@ -38,7 +38,15 @@ class Fault:
 
 
 FAULTS = (
-    Fault("SIGKILL at random", scenes.random_kill, 0.31, people=14),
+    Fault("SIGKILL at random", scenes.random_kill, 0.26, people=14),
+    Fault(
+        "SIGKILL between two regions",
+        scenes.two_regions,
+        0.05,
+        people=14,
+        settings={"SES_FAIL_BACK_SECONDS": "0.3"},
+        sandbox=("--second-region=eu-west-1",),
+    ),
     Fault(
         "SIGKILL at each failpoint",
         scenes.kill_at_every_failpoint,

@@ -120,6 +120,10 @@ def random_kill(stage: Stage) -> None:
     """The next worker is started a moment before the last one dies, every third as an interpreter of its
     own, as a service manager does it."""
     stage.world.sandbox.faults(**ALL_SORTS)
+    _kill_one_after_the_other(stage)
+
+
+def _kill_one_after_the_other(stage: Stage) -> None:
     worker = _one_more(stage)
     while stage.sending(worker):
         following = _one_more(stage)
@@ -129,6 +133,13 @@ def random_kill(stage: Stage) -> None:
         if stage.done:
             break
     worker.kill()
+
+
+def two_regions(stage: Stage) -> None:
+    """The sender's own region is paused and falls ill again and again: its letters leave now here, now
+    there."""
+    stage.world.sandbox.faults(paused=0.05, error_after=0.02)
+    _kill_one_after_the_other(stage)
 
 
 def _one_more(stage: Stage) -> Running:

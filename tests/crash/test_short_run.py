@@ -8,12 +8,21 @@ from random import SystemRandom
 import pytest
 
 from tests.crash.databases import Databases, databases_on, sqlite_databases
-from tests.crash.faults import Fault
+from tests.crash.faults import FAULTS, Fault
 from tests.crash.runs import House, play
-from tests.crash.scenes import UNTIDY_EVENTS, Stage, kill_at_failpoints, kill_in_recovery, race, random_kill
+from tests.crash.scenes import (
+    UNTIDY_EVENTS,
+    Stage,
+    kill_at_failpoints,
+    kill_in_recovery,
+    race,
+    random_kill,
+    two_regions,
+)
 from tests.postgres import PostgresServer
 
 KILLS = 20
+FEW = 4
 
 
 def a_bit_of_all(stage: Stage) -> None:
@@ -33,6 +42,13 @@ def crash(databases: Databases) -> None:
     assert row.kills >= KILLS, f"seed {seed}: only {row.kills} kills landed"
 
 
+def crash_between_regions(databases: Databases) -> None:
+    seed = int(os.environ.get("SEED", SystemRandom().randrange(2**31)))
+    (fault,) = [fault for fault in FAULTS if fault.scene is two_regions]
+    row = play(fault, House(databases, seed), kills=FEW)
+    assert row.clean, f"seed {seed}: {row}"
+
+
 @pytest.mark.xdist_group("crash-sqlite")
 def test_twenty_kills_on_sqlite() -> None:
     with sqlite_databases() as databases:
@@ -42,3 +58,15 @@ def test_twenty_kills_on_sqlite() -> None:
 @pytest.mark.xdist_group("crash-postgres")
 def test_twenty_kills_on_postgres(postgres_server: PostgresServer) -> None:
     crash(databases_on(postgres_server))
+
+
+@pytest.mark.xdist_group("crash-sqlite")
+def test_kills_between_two_regions_on_sqlite() -> None:
+    """A letter that one region may have taken never leaves through the other."""
+    with sqlite_databases() as databases:
+        crash_between_regions(databases)
+
+
+@pytest.mark.xdist_group("crash-postgres")
+def test_kills_between_two_regions_on_postgres(postgres_server: PostgresServer) -> None:
+    crash_between_regions(databases_on(postgres_server))

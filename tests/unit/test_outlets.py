@@ -13,10 +13,11 @@ from sendonce.adapters.stores.memory import MemoryStore
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.dispatches import NewDispatch, NewJob
 from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity
+from sendonce.domain.engine.senders import SenderKeys
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import BadSetting, Unavailable, WorkerBuried
 from sendonce.flows.engine import outlets
-from sendonce.flows.engine.outlets import Outlets
+from sendonce.flows.engine.outlets import Outlets, Way
 
 SOON = timedelta(seconds=10)
 
@@ -53,7 +54,9 @@ class Floor:
         self.made: list[FakeOutlet] = []
         self.sender = self.add()
         self._make = make or (lambda _: FakeOutlet())
-        self.outlets = Outlets(self.store, cast(Any, self._open), lambda it: it.address if it else "")
+        self.outlets = Outlets(
+            self.store, cast(Any, self._open), lambda it: SenderKeys(it.address if it else "")
+        )
 
     def add(self, place: str = "/one") -> SenderIdentity:
         new = NewSender("news@example.com", "maildir", place)
@@ -65,8 +68,8 @@ class Floor:
         self.store.dispatches.plan(dispatch.id, [NewJob(parse_address("ann@example.org"))])
         self.store.dispatches.run(dispatch.id)
 
-    def _open(self, identity: SenderIdentity) -> FakeOutlet:
-        self.made.append(self._make(identity))
+    def _open(self, way: Way) -> FakeOutlet:
+        self.made.append(self._make(way.identity))
         return self.made[-1]
 
     async def look(self) -> None:

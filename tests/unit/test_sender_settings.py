@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from sendonce.domain.engine.sender_identities import NewSender
+from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import BadSetting
 from sendonce.settings import Settings, load_settings
 from sendonce.wiring.mortality import require_death_proof
-from sendonce.wiring.senders import key_of, own_settings, settings_of
+from sendonce.wiring.senders import in_second_region, keys_of, own_settings, settings_of
 
 OWN = {
     "SMTP_HOST": "own.example.com",
@@ -29,6 +32,10 @@ NEWS = NewSender("news@example.net", "smtp", "smtp.example.net", username="news"
 
 def own(**more: str) -> Settings:
     return load_settings({**OWN, **more}, dotenv=None)
+
+
+def named(new: NewSender) -> SenderIdentity:
+    return SenderIdentity("1", DEFAULT_TENANT, new, datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def test_a_sender_has_nothing_of_the_environments_own() -> None:
@@ -74,7 +81,31 @@ def test_senders_of_one_host_share_a_rate_unless_they_say_otherwise() -> None:
     assert settings_of(own(), NEWS).rate_key == "smtp/smtp.example.net:587"
     apart = NewSender("a@example.net", "smtp", "smtp.example.net", rate_key="apart")
     assert settings_of(own(), apart).rate_key == "apart"
-    assert key_of(own(), apart) == "smtp/smtp.example.net:587/a@example.net"
+    assert keys_of(own())(named(apart)).home == "smtp/smtp.example.net:587/a@example.net"
+
+
+def test_a_second_region_has_its_own_rate_route_and_key() -> None:
+    """Quotas and events of SES are per region; the configuration set has the same name unless told."""
+    two = NewSender("a@example.net", "ses", "eu-central-1", second_region="eu-west-1")
+    environment = own(TRANSPORT="ses", SES_CONFIGURATION_SET="events")
+    there = in_second_region(settings_of(environment, two))
+    assert there is not None
+    assert (there.rate_key, there.route) == ("ses/eu-west-1", "ses/eu-west-1/events")
+    assert in_second_region(there) is None
+    keys = keys_of(environment)(named(two))
+    assert keys == ("ses/eu-central-1/a@example.net", "ses/eu-west-1/a@example.net")
+    shared = replace(two, rate_key="ours", second_configuration_set="other")
+    there = in_second_region(settings_of(environment, shared))
+    assert there is not None
+    assert (there.rate_key, there.route) == ("ours/eu-west-1", "ses/eu-west-1/other")
+
+
+def test_a_second_region_of_the_environment_is_not_an_added_senders() -> None:
+    environment = own(TRANSPORT="ses", SES_SECOND_REGION="eu-west-1")
+    assert in_second_region(own_settings(environment)) is not None
+    assert in_second_region(settings_of(environment, NEWS)) is None
+    one = NewSender("a@example.net", "ses", "eu-central-1")
+    assert in_second_region(settings_of(environment, one)) is None
 
 
 def test_a_secret_may_be_in_a_file(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def _tell_notion(settings: Settings, store: Store) -> None:
 def _mailout_ends(
     settings: Settings, store: Store, sent: Mailout, show: Show
 ) -> Callable[[Worker], Awaitable[bool]]:
-    key_of, zone = keys_of(settings), time_zone(settings)
+    keys, zone = keys_of(settings), time_zone(settings)
     looked = time.monotonic()
     pause = BOOKS_EVERY
     standstill: Standstill | None = None
@@ -125,7 +125,7 @@ def _mailout_ends(
         nonlocal standstill
         mailout, books = store.mailouts.get(sent.tenant_id, sent.id), store.jobs.books(sent.id)
         if mailout is not None:
-            progress = explain_progress(store, mailout, books, key_of)
+            progress = explain_progress(store, mailout, books, keys)
             standstill = progress.standstill
             still = waiting_line(progress, zone)
             note = "" if still else " ".join(progress_lines(progress, zone))

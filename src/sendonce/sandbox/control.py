@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sendonce.errors import BadInput
-from sendonce.sandbox.faults import Fault, FaultPlan
+from sendonce.sandbox.faults import Dice, Fault, FaultPlan
 from sendonce.sandbox.http_server import Reply, Request, json_reply
 from sendonce.sandbox.settings import loopback_target
 
@@ -26,6 +26,7 @@ Notion            {endpoint}   (GET /sandbox/notion tells what may be asked of i
 Yandex Search     {endpoint}   (GET /sandbox/yandex tells what may be asked of it)
 language model    {endpoint}/v1   (POST /sandbox/llm {{"mood": "obey"}}; GET tells its moods)
 companies' sites  {endpoint}   (by the Host header; companies.json in the directory tells what is true)
+second region     {second}
 topic             {topic_arn}
 events go to      {events_url}
 directory         {directory}   (accepted.jsonl is the log of acceptances)
@@ -73,9 +74,9 @@ class Control:
         return {
             ("GET", ""): lambda _request: self._page(),
             ("GET", "stats"): lambda _request: json_reply(self._world.stats()),
-            ("GET", "faults"): lambda _request: self._faults(),
-            ("POST", "faults"): self._change_faults,
-            ("DELETE", "faults"): lambda _request: self._clear_faults(),
+            ("GET", "faults"): self._faults,
+            ("POST", "faults"): self._faults,
+            ("DELETE", "faults"): self._faults,
             ("POST", "pause_events"): lambda _request: self._pause(True),
             ("POST", "resume_events"): lambda _request: self._pause(False),
             ("POST", "release_events"): lambda _request: self._release(),
@@ -87,6 +88,7 @@ class Control:
         stats = world.stats()
         text = _PAGE.format(
             endpoint=world.addresses.endpoint,
+            second=world.addresses.others.get("SES_SECOND_ENDPOINT_URL", "none: --second-region eu-west-1"),
             topic_arn=world.settings.topic_arn,
             events_url=stats["events"]["url"] or "nobody: POST /sandbox/subscribe",
             directory=world.settings.directory,
@@ -99,16 +101,8 @@ class Control:
         )
         return Reply(body=text.encode(), content_type="text/plain; charset=utf-8")
 
-    def _faults(self) -> Reply:
-        return json_reply(self._world.dice.plan.describe())
-
-    def _change_faults(self, request: Request) -> Reply:
-        self._world.dice.plan.change(_json_object(request))
-        return self._faults()
-
-    def _clear_faults(self) -> Reply:
-        self._world.dice.plan = FaultPlan()
-        return self._faults()
+    def _faults(self, request: Request) -> Reply:
+        return answer_faults(request, self._world.dice)
 
     def _pause(self, paused: bool) -> Reply:
         self._world.courier.set_paused(paused)
@@ -152,6 +146,18 @@ class Control:
 
         came_true = await self._world.progress.until(reached, timeout)
         return json_reply({"reached": came_true, **self._world.stats()}, 200 if came_true else 504)
+
+
+def answer_faults(request: Request, dice: Dice) -> Reply:
+    """/sandbox/faults: GET tells them, POST changes some, DELETE clears them all."""
+    try:
+        if request.method == "POST":
+            dice.plan.change(_json_object(request))
+        elif request.method == "DELETE":
+            dice.plan = FaultPlan()
+        return json_reply(dice.plan.describe())
+    except BadInput as exc:
+        return json_reply({"error": str(exc)}, 400)
 
 
 def _json_object(request: Request) -> dict[str, Any]:

@@ -54,13 +54,21 @@ class Tally:
 
 
 class Ses:
+    """``mark`` begins the ids of its letters: those of one region are like no other's."""
+
     def __init__(
-        self, settings: SandboxSettings, log: AcceptanceLog, dice: Dice, now: Callable[[], float]
+        self,
+        settings: SandboxSettings,
+        log: AcceptanceLog,
+        dice: Dice,
+        now: Callable[[], float],
+        mark: str = "0100",
     ) -> None:
         self._settings = settings
         self._log = log
         self._dice = dice
         self._now = now
+        self._mark = mark
         self.limits = SendingLimits(settings.max_rate, settings.daily_quota)
         self.tally = Tally()
         self._numbered = 0
@@ -136,7 +144,7 @@ class Ses:
         self.limits.admit(len(letter.recipients), _counted_today(letter.recipients), moment)
         self._numbered += 1
         number = self._numbered
-        message_id = f"0100{int(moment * 1000):012x}-{number:08x}-4a5e-4b0c-8d1f-{number:012x}-000000"
+        message_id = f"{self._mark}{int(moment * 1000):012x}-{number:08x}-4a5e-4b0c-8d1f-{number:012x}-000000"
         return acceptance_of(letter, message_id, moment)
 
     def _look_up(self, request: Request) -> Reply:

@@ -23,6 +23,8 @@ class SandboxSettings:
     directory: Path
     port: int = _option(4580, "port on 127.0.0.1; 0 takes a free one")
     region: str = _option("us-east-1", "the AWS region that this world plays")
+    second_region: str = _option("", "another region that it plays, at an address of its own; empty: none")
+    second_port: int = _option(0, "port of the second region's SES; 0 takes a free one")
     account_id: str = _option("123456789012", "the AWS account number in ARNs")
     access_key_id: str = _option("SANDBOXACCESSKEY", "the access key that signatures must name")
     secret_access_key: str = _option("sandbox-secret", "the key of signatures; empty: they are not computed")

@@ -11,7 +11,7 @@ from typing import Any
 
 from sendonce.sandbox.acceptance import Acceptance, AcceptanceLog, acceptance_by_smtp
 from sendonce.sandbox.companies import CompanyWeb
-from sendonce.sandbox.control import Control
+from sendonce.sandbox.control import Control, answer_faults
 from sendonce.sandbox.courier import Courier
 from sendonce.sandbox.faults import Dice, FaultPlan
 from sendonce.sandbox.http_server import HttpServer, Reply, Request, json_reply
@@ -84,6 +84,7 @@ class World:
         self._notion_control = NotionControl(self.notion)
         self._yandex_control = YandexControl(self.yandex)
         self._server = HttpServer(self._answer, self.now)
+        self.second = SecondRegion(self) if settings.second_region else None
         self.addresses: SandboxAddresses
 
     def now(self) -> float:
@@ -96,6 +97,7 @@ class World:
         if self.settings.mailbox:
             await self.mailbox.open()
         endpoint = f"http://127.0.0.1:{port}"
+        second = await self.second.open() if self.second is not None else {}
         self.notion.files.base_url = endpoint
         self.companies.write_truth(self.settings.directory)
         self.addresses = SandboxAddresses(
@@ -114,6 +116,7 @@ class World:
                 **self.companies.environment(endpoint),
                 **(self.mailbox.environment() if self.settings.mailbox else {}),
                 **self.yandex.environment(endpoint),
+                **second,
             },
         )
         self.courier.start()
@@ -123,6 +126,8 @@ class World:
 
     async def close(self) -> None:
         await self._server.close()
+        if self.second is not None:
+            await self.second.close()
         await self.mailbox.close()
         await self.courier.close()
         await self.log.close()
@@ -200,6 +205,35 @@ class World:
                 "answers": dict(courier.answers),
             },
         }
+
+
+class SecondRegion:
+    """SES in another region: its own address, faults, rate and quota; the same account, log and topic."""
+
+    def __init__(self, world: World) -> None:
+        settings = replace(world.settings, region=world.settings.second_region)
+        self._settings = settings
+        self._dice = Dice(FaultPlan(), world.dice.seed)
+        self._ses = Ses(settings, world.log, self._dice, world.now, mark="0102")
+        self._server = HttpServer(self._answer, world.now)
+
+    async def open(self) -> dict[str, str]:
+        """Serve; the variables that lead here."""
+        port = await self._server.listen(self._settings.second_port)
+        return {
+            "SES_SECOND_REGION": self._settings.region,
+            "SES_SECOND_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        }
+
+    async def close(self) -> None:
+        await self._server.close()
+
+    async def _answer(self, request: Request) -> Reply:
+        if request.path.startswith("/v2/email/"):
+            return await self._ses.answer(request)
+        if request.path == "/sandbox/faults":
+            return answer_faults(request, self._dice)
+        return json_reply({"error": f"Nothing at {request.path}: here are SES and /sandbox/faults."}, 404)
 
 
 def _notion_settings(settings: SandboxSettings, seed: int) -> NotionSettings:

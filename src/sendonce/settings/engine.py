@@ -84,6 +84,18 @@ class EngineSettings:
         "Where answers go; empty: to the sender. Any mailbox you read.", "hello@example.com")
     ses_configuration_set: str = setting("AWS", kinds.text, "",
         "The configuration set that publishes events to SNS. SES console: Configuration sets.", "sendonce")
+    ses_second_region: str = setting("AWS", kinds.region, "",
+        "Where the letters of SES_FROM_EMAIL leave while SES is in trouble in AWS_REGION; empty: they wait. "
+        "The identity, the configuration set, its events and production access are needed there, too.",
+        "eu-west-1")
+    ses_second_configuration_set: str = setting("AWS", kinds.text, "",
+        "The configuration set there.", "sendonce", otherwise="the name in SES_CONFIGURATION_SET")
+    ses_second_endpoint_url: str = setting("AWS", kinds.url, "",
+        "A stand-in for SES in the second region, for whoever set AWS_ENDPOINT_URL_SESV2.",
+        "http://127.0.0.1:4567")
+    ses_fail_back_seconds: float = setting("AWS", kinds.seconds(zero=False), 3600.0,
+        "How long a sender stays in its second region before one letter is tried in its own again. The time "
+        "doubles from try to try, up to a day.")
     ses_account_shared: bool = setting("AWS", kinds.flag, False,
         "Whether other programs, or other databases of sendonce, send from this account and region. If not, "
         "a worker compares Amazon's count of the last 24 hours with the ledger's when it starts.")

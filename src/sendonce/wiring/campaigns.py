@@ -28,7 +28,7 @@ from sendonce.flows.campaigns.desk import CampaignDesk
 from sendonce.settings import Settings
 from sendonce.wiring.house import time_zone
 from sendonce.wiring.letters import letter_in_file
-from sendonce.wiring.senders import key_of
+from sendonce.wiring.senders import keys_of
 
 if TYPE_CHECKING:
     from sendonce.flows.engine.duties import Chore
@@ -44,7 +44,7 @@ def campaign_desk(settings: Settings, store: CampaignStore) -> CampaignDesk:
         store,
         CampaignClock(store.ledger.identity().since, settings.clock_speed),
         time_zone(settings),
-        lambda identity: key_of(settings, identity.made),
+        keys_of(settings),
         _message_id,
         parse_limits(settings.receiver_limits),
         lambda about, what: _alert(store, about, what),
@@ -189,11 +189,13 @@ def receivers(settings: Settings) -> Receivers | None:
 
 
 def _message_id(identity: SenderIdentity, job_id: str, told: str | None) -> str:
-    """SES puts its own Message-ID in the place of ours."""
+    """SES puts its own Message-ID in the place of ours, with the region in it. Of a sender with two regions
+    both are named: RFC 5322 lets a reply name several, and mail programs look for any of them."""
     made = identity.made
     if made.transport == "ses" and told:
-        host = "email" if made.place == "us-east-1" else made.place
-        return f"<{told}@{host}.amazonses.com>"
+        regions = [region for region in (made.place, made.second_region) if region]
+        hosts = ["email" if region == "us-east-1" else region for region in regions]
+        return " ".join(f"<{told}@{host}.amazonses.com>" for host in hosts)
     return f"<{job_id}@{made.address.rpartition('@')[2].lower()}>"
 
 
@@ -215,4 +217,10 @@ def _leaves(settings: Settings, address: str) -> BadSetting:
 def _stays_here(settings: Settings, made: NewSender) -> bool:
     if made.transport == "smtp":
         return is_loopback(made.place)
+    if (
+        made.transport == "ses"
+        and made.second_region
+        and not is_loopback_url(settings.ses_second_endpoint_url)
+    ):
+        return False
     return made.transport == "maildir" or is_loopback_url(settings.aws_endpoint_url_sesv2 or "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asyncio import gather
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,9 +45,9 @@ from sendonce.wiring.messages import (
 )
 from sendonce.wiring.mortality import SIGNATURE, mortality_of, require_death_proof
 from sendonce.wiring.notion import letter_sources, notion_client, notion_names
-from sendonce.wiring.senders import keys_of, settings_of
+from sendonce.wiring.senders import in_second_region, keys_of, own_settings, settings_of
 from sendonce.wiring.stores import open_store, sqlite_file, state_directory
-from sendonce.wiring.transports import aws_credentials, make_transport, sender_key
+from sendonce.wiring.transports import aws_credentials, make_transport
 
 if TYPE_CHECKING:
     from sendonce.adapters.doctor.sender_domain import SenderDomainProbe
@@ -87,7 +87,7 @@ def _probes(settings: Settings, door: StoreDoor, mailout_id: str | None) -> Sequ
             probes += _transport_probes(settings, door, leaves=leaves)
         except BadInput as exc:
             probes.append(_Foregone("transport", str(exc)))
-    probes += [SenderHoldProbe(door, str(sender_key(settings))), _AddedSenders(settings, door)]
+    probes += [SenderHoldProbe(door, keys_of(settings)(None)), _AddedSenders(settings, door)]
     probes += [_Mailboxes(settings, door), LettersGoneProbe(door)]
     probes += [*notion_probes(settings), *_search_probes(settings)]
     probes += [UnreadableEventsProbe(door)]
@@ -146,6 +146,30 @@ class _Foregone:
 
 
 @dataclass(frozen=True)
+class _InSecondRegion:
+    """A probe of the region that is in reserve: its troubles stop nobody yet."""
+
+    probe: Probe
+    region: str
+
+    @property
+    def name(self) -> str:
+        return f"second.{self.probe.name}"
+
+    async def examine(self) -> Sequence[Check]:
+        return [
+            replace(
+                check,
+                name=f"second.{check.name}",
+                verdict=Verdict.WARNING if check.verdict is Verdict.STOP else check.verdict,
+                what=f"In the second region {self.region}: {check.what}",
+                refuses_all=False,
+            )
+            for check in await self.probe.examine()
+        ]
+
+
+@dataclass(frozen=True)
 class _AddedSenders:
     """The senders beside the environment's own."""
 
@@ -164,7 +188,9 @@ class _AddedSenders:
 
         def trouble_of(identity: SenderIdentity) -> str | None:
             try:
-                make_transport(settings_of(settings, identity.made).settings)
+                sender = settings_of(settings, identity.made)
+                make_transport(sender.settings)
+                in_second_region(sender)
             except BadInput as exc:
                 return str(exc)
             return None
@@ -329,7 +355,22 @@ def _ses_probes(settings: Settings, door: StoreDoor, *, leaves: bool) -> list[Pr
         from sendonce.wiring.events import event_queue
 
         probes.append(QueueProbe(event_queue(settings), settings.ses_events_queue_url))
-    return probes + _domain_probes(settings, leaves=leaves)
+    return probes + _second_region_probes(settings, door) + _domain_probes(settings, leaves=leaves)
+
+
+def _second_region_probes(settings: Settings, door: StoreDoor) -> list[Probe]:
+    """What a fail-over will need is looked at before it is needed."""
+    second = in_second_region(own_settings(settings))
+    if second is None:
+        return []
+    from sendonce.adapters.doctor.ses import SesAccountProbe
+
+    reader = ses_reader(second.settings)
+    probes: list[Probe] = [
+        SesAccountProbe(reader, door, settings.rate_limit_per_sec),
+        *ses_sender_probes(second.settings, reader),
+    ]
+    return [_InSecondRegion(probe, second.settings.aws_region) for probe in probes]
 
 
 def ses_reader(settings: Settings) -> SesReader:

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 from sendonce.domain.engine.senders import OWN_SENDER
 from sendonce.errors import BadSetting
 from sendonce.settings import Settings
-from sendonce.wiring.senders import SenderSettings, own_settings, sender_settings, settings_of
+from sendonce.wiring.senders import (
+    SenderSettings,
+    in_second_region,
+    own_settings,
+    sender_settings,
+    settings_of,
+)
 from sendonce.wiring.transports import make_transport
 
 if TYPE_CHECKING:
@@ -43,7 +49,8 @@ def make_expiries(settings: Settings, store: Store) -> list[Expiry]:
 
 def _routes(settings: Settings, store: Store) -> list[SenderSettings]:
     everybody = (*_added(settings, store), own_settings(settings))
-    return list({each.route: each for each in everybody if each.settings.transport == "ses"}.values())
+    everywhere = [way for each in everybody for way in (_second(each), each) if way is not None]
+    return list({each.route: each for each in everywhere if each.settings.transport == "ses"}.values())
 
 
 def _added(settings: Settings, store: Store) -> list[SenderSettings]:
@@ -54,6 +61,13 @@ def _added(settings: Settings, store: Store) -> list[SenderSettings]:
         except BadSetting:
             continue  # without its secret nothing can be asked; its outlet tells why it is held
     return found
+
+
+def _second(sender: SenderSettings) -> SenderSettings | None:
+    try:
+        return in_second_region(sender)
+    except BadSetting:
+        return None  # nothing leaves through there; the outlet tells why
 
 
 def _resolver(sender: SenderSettings, store: Store) -> DoubtResolver:

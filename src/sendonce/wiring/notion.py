@@ -94,12 +94,12 @@ def make_notion_chores(settings: Settings, store: Store) -> list[Chore]:
         reports = NotionReports(
             client, settings.notion_letters_id, settings.notion_errors_id, letters, errors
         )
-        key_of = keys_of(settings)
+        keys = keys_of(settings)
         reporter = NotionReporter(
             store,
             reports,
             with_errors=bool(settings.notion_errors_id),
-            explain=lambda mailout, books: explain_progress(store, mailout, books, key_of),
+            explain=lambda mailout, books: explain_progress(store, mailout, books, keys),
             zone=time_zone(settings),
         )
         chores.append((2.0, reporter.run))

@@ -11,12 +11,12 @@ from sendonce.flows.engine.outlet import Outlet, OutletOptions
 from sendonce.settings import Settings
 from sendonce.wiring.messages import message_settings
 from sendonce.wiring.mortality import require_death_proof
-from sendonce.wiring.senders import SenderSettings, own_settings, settings_of
+from sendonce.wiring.senders import SenderSettings, in_second_region, own_settings, settings_of
 from sendonce.wiring.transports import make_transport, sender_key
 
 if TYPE_CHECKING:
-    from sendonce.domain.engine.sender_identities import SenderIdentity
     from sendonce.flows.engine.keep_time import TimeKeeper
+    from sendonce.flows.engine.outlets import Way
     from sendonce.ports.engine import Meter
     from sendonce.ports.mortality import Mortality
     from sendonce.ports.store import Store
@@ -36,10 +36,18 @@ class OutletMaker:
     def own(self) -> Outlet:
         return self._make(own_settings(self.settings), self.name, OWN_SENDER)
 
-    def of(self, identity: SenderIdentity) -> Outlet:
+    def of(self, way: Way) -> Outlet:
         """Raises BadInput where its secret is not found, or its settings do not fit together."""
-        name = f"{self.name}.{identity.id}"
-        return self._make(settings_of(self.settings, identity.made), name, identity.id)
+        if way.identity is None:
+            sender, name = own_settings(self.settings), self.name
+        else:
+            sender = settings_of(self.settings, way.identity.made)
+            name = f"{self.name}.{way.identity.id}"
+        if way.second:
+            second, name = in_second_region(sender), f"{name}.second"
+            assert second is not None, "only a sender with a second region goes there"
+            sender = second
+        return self._make(sender, name, way.sender_id)
 
     def _make(self, sender: SenderSettings, name: str, sender_id: str) -> Outlet:
         settings = sender.settings
@@ -56,6 +64,7 @@ class OutletMaker:
                 batch_size=settings.batch_size,
                 retry=retry,
                 sender_id=sender_id,
+                quiet_time=settings.ses_fail_back_seconds if in_second_region(sender) else None,
             ),
             store=self.store,
             mortality=self.mortality,

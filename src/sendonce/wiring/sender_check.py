@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 from sendonce.adapters.doctor.machine import StoreDoor
 from sendonce.domain.engine.checks import Check
-from sendonce.domain.engine.senders import OWN_SENDER
+from sendonce.domain.engine.sender_identities import SenderIdentity
+from sendonce.domain.engine.senders import OWN_SENDER, is_away
 from sendonce.errors import NotFound, Unavailable
 from sendonce.flows.engine.check_sender import Provider, ProviderCheck
 from sendonce.flows.engine.doctor import examine
 from sendonce.ports.store import Store
 from sendonce.settings import Settings
 from sendonce.wiring.doctor import ses_reader, ses_sender_probes, smtp_probe
-from sendonce.wiring.senders import settings_of
+from sendonce.wiring.senders import SenderSettings, in_second_region, keys_of, own_settings, settings_of
 
 AT_ONCE = 2.5
 """Seconds that an HTTP caller waits for it."""
@@ -28,13 +29,24 @@ def make_sender_check(settings: Settings, store: Store, within: float) -> Provid
 
 def _provider_of(settings: Settings, store: Store, sender_id: str, within: float) -> Provider | None:
     if sender_id == OWN_SENDER:
-        return _provider(settings, within)
+        return _provider(_where_it_is(settings, store, own_settings(settings), None), within)
     added = store.senders.get(sender_id)
     if added is None or added.removed_at is not None:
         name = added.address if added else sender_id
         raise NotFound(f"The sender {name} was removed: add it again, or choose another one.")
     fix = f"Correct it: sendonce sender remove {added.address}, then sendonce sender add {added.address} …"
-    return _provider(settings_of(settings, added.made).settings, within, fix)
+    here = _where_it_is(settings, store, settings_of(settings, added.made), added)
+    return _provider(here, within, fix)
+
+
+def _where_it_is(
+    settings: Settings, store: Store, sender: SenderSettings, identity: SenderIdentity | None
+) -> Settings:
+    """Its settings in the region that its letters leave through now."""
+    if is_away(keys_of(settings)(identity), store.sender_holds.get) is None:
+        return sender.settings
+    second = in_second_region(sender)
+    return second.settings if second is not None else sender.settings
 
 
 def _provider(settings: Settings, within: float, fix: str | None = None) -> Provider | None:

@@ -12,7 +12,7 @@ from sendonce.domain.engine.hosts import is_loopback
 from sendonce.errors import BadSetting, Unavailable
 from sendonce.settings import Settings
 from sendonce.wiring.doctor import domain_probe, letters_leave
-from sendonce.wiring.senders import described, key_of, keys_of, settings_of
+from sendonce.wiring.senders import described, keys_of, settings_of
 from sendonce.wiring.stores import has_campaigns
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def check_new_sender(settings: Settings, store: AnyStore, identity: SenderIdenti
     if not settings.sender_dns_checks:
         return ()
     look = look_at_domain(settings, store)
-    return check_domain(store.sender_holds, look, identity, key_of(settings, identity.made))
+    return check_domain(store.sender_holds, look, identity, keys_of(settings)(identity).home)
 
 
 def domain_chores(settings: Settings, store: CampaignStore) -> list[Chore]:

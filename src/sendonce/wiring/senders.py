@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sendonce.domain.engine.senders import OWN_SENDER
+from sendonce.domain.engine.senders import OWN_SENDER, SenderKeys
 from sendonce.errors import BadSetting
 from sendonce.settings import Settings, usual_security
 from sendonce.wiring.transports import rate_key, route, sender_key
 
 if TYPE_CHECKING:
     from sendonce.domain.engine.sender_identities import NewSender
-    from sendonce.flows.engine.show_senders import KeyOf
+    from sendonce.flows.engine.show_senders import KeysOf
     from sendonce.ports.store import Store
 
 _SMTP_PORT = 587
@@ -45,15 +45,44 @@ def _route(laid_over: Settings, made: NewSender) -> str:
     return route(laid_over) + own_key
 
 
-def key_of(settings: Settings, made: NewSender) -> str:
-    """Whom the provider judges; it takes no secret to know that."""
-    return str(sender_key(described(settings, made)))
+def in_second_region(sender: SenderSettings) -> SenderSettings | None:
+    """The same sender in its second region; None where it has none.
+
+    Raises BadSetting where a stand-in is set for the first region only: a rehearsal must not write to the
+    world.
+    """
+    settings = sender.settings
+    if settings.transport != "ses" or not settings.ses_second_region:
+        return None
+    if settings.aws_endpoint_url_sesv2 and not settings.ses_second_endpoint_url:
+        raise BadSetting(
+            "SES_SECOND_ENDPOINT_URL is not set, and AWS_ENDPOINT_URL_SESV2 is. Set both, or neither: or "
+            "else letters of a rehearsal would leave through the second region."
+        )
+    there = replace(
+        settings,
+        aws_region=settings.ses_second_region,
+        ses_configuration_set=settings.ses_second_configuration_set or settings.ses_configuration_set,
+        aws_endpoint_url_sesv2=settings.ses_second_endpoint_url,
+        ses_second_region="",
+    )
+    shared = sender.rate_key != rate_key(settings)
+    rate = f"{sender.rate_key}/{there.aws_region}" if shared else rate_key(there)
+    own_key = sender.route.removeprefix(route(settings))
+    return SenderSettings(there, rate, route(there) + own_key)
 
 
-def keys_of(settings: Settings) -> KeyOf:
-    """The key of any sender; None is the environment's own."""
-    own = str(sender_key(settings))
-    return lambda identity: own if identity is None else key_of(settings, identity.made)
+def keys_of(settings: Settings) -> KeysOf:
+    """Whom the provider judges, of any sender; None is the environment's own. It takes no secret."""
+    own = _keys(settings)
+    return lambda identity: own if identity is None else _keys(described(settings, identity.made))
+
+
+def _keys(settings: Settings) -> SenderKeys:
+    home = sender_key(settings)
+    if settings.transport != "ses" or not settings.ses_second_region:
+        return SenderKeys(str(home))
+    return SenderKeys(str(home), str(home._replace(account=settings.ses_second_region)))
 
 
 def sender_settings(settings: Settings, store: Store, sender_id: str) -> Settings:
@@ -78,8 +107,12 @@ def described(settings: Settings, made: NewSender) -> Settings:
 
 def _way_out(settings: Settings, made: NewSender) -> dict[str, Any]:
     if made.transport == "ses":
-        configuration_set = made.configuration_set or settings.ses_configuration_set
-        return {"aws_region": made.place, "ses_configuration_set": configuration_set}
+        return {
+            "aws_region": made.place,
+            "ses_configuration_set": made.configuration_set or settings.ses_configuration_set,
+            "ses_second_region": made.second_region or "",
+            "ses_second_configuration_set": made.second_configuration_set or made.configuration_set or "",
+        }
     if made.transport == "maildir":
         return {"maildir_path": Path(made.place)}
     port = made.port or _SMTP_PORT

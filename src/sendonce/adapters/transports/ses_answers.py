@@ -4,7 +4,7 @@ A modelled 4xx proves that the letter was not accepted. A 5xx, a 2xx that cannot
 that SES would not say prove nothing: the letter is in doubt.
 
 Some refusals are not the letter's but the sender's: they would meet every other letter too, so they hold the
-sender.
+sender. Of these, a pause and an internal error are a region's: another region may take the letters.
 """
 
 from __future__ import annotations
@@ -30,9 +30,13 @@ _RESTS = {
     "LimitExceededException": LIMIT_REST,
 }
 
+_PAUSED_FIX = "SES console: Account dashboard tells why sending is paused."
+
 # code -> what to do: SES refuses the account, the identity or the configuration, whatever the letter.
 _SENDER_FIXES = {
-    "SendingPausedException": "SES console: Account dashboard tells why sending is paused.",
+    "SendingPausedException": _PAUSED_FIX,
+    "AccountSendingPausedException": _PAUSED_FIX,
+    "ConfigurationSetSendingPausedException": "SES console: Configuration sets: its sending is switched off.",
     "AccountSuspendedException": "SES console: Account dashboard tells why the account is suspended.",
     "MailFromDomainNotVerifiedException": "SES console: Identities, Custom MAIL FROM: publish its records.",
     "NotFoundException": "Correct SES_CONFIGURATION_SET and AWS_REGION, or make the configuration set there.",
@@ -85,7 +89,8 @@ def outcome_of(response: Response) -> Outcome:
     if response.status == 200:
         return _accepted(response)
     if not 400 <= response.status < 500:
-        return InDoubt(f"SES answered {response.status} {error_of(response)[0]}".rstrip())
+        answered = f"SES answered {response.status} {error_of(response)[0]}".rstrip()
+        return InDoubt(answered, outage=response.status >= 500)
     code, message = error_of(response)
     reason = f"{code}: {message}" if message else code
     return _of_signature(code, message, reason) or _of_code(response.status, code, reason)
@@ -144,7 +149,8 @@ def _of_code(status: int, code: str, reason: str) -> Outcome:
         return Deferred(code or "http_429", reason, rest, throttle=True)
     fix = _sender_fix(status, code, reason.lower())
     if fix is not None:
-        return Deferred(code or "http_403", f"{reason} {fix}".strip(), throttle=True, hold=True)
+        words = f"{reason} {fix}".strip()
+        return Deferred(code or "http_403", words, throttle=True, hold=True, outage=_is_pause(code, fix))
     if code in _PERMANENT:
         return Refused(code, reason)
     if code:  # a 4xx of AWS that this table does not know: not accepted, and the tries are counted
@@ -161,10 +167,14 @@ def _sender_fix(status: int, code: str, words: str) -> str | None:
     if code == "MessageRejected" and _UNVERIFIED in words:
         return _UNVERIFIED_FIX
     if code == "MessageRejected" and any(phrase in words for phrase in _DISABLED):
-        return _SENDER_FIXES["SendingPausedException"]
+        return _PAUSED_FIX
     if status == 403 or code in CREDENTIAL_CODES:
         return "Check the AWS credentials and their permission ses:SendEmail."
     return None
+
+
+def _is_pause(code: str, fix: str) -> bool:
+    return fix == _PAUSED_FIX or "SendingPaused" in code
 
 
 def _printable(text: str) -> str:

@@ -59,7 +59,8 @@ class SesDoor:
         try:
             return await Connection.connect(self.endpoint, self.tls, self.connect_timeout)
         except NotConnected as exc:
-            trouble = Deferred("connect_failed", f"no connection to SES: {exc}", _CONNECT_REST, throttle=True)
+            why = f"no connection to SES: {exc}"
+            trouble = Deferred("connect_failed", why, _CONNECT_REST, throttle=True, outage=True)
             raise Hindered(trouble) from exc
 
 
@@ -161,7 +162,7 @@ class SesLane:
 
     def _judge(self, answer: Response | NoAnswer) -> Outcome:
         if isinstance(answer, NoAnswer):
-            return InDoubt(str(answer))
+            return InDoubt(str(answer), outage=True)
         if answer.status != 200 and is_credential_fault(answer):
             self._door.credentials.forget()
         return outcome_of(answer)

@@ -75,9 +75,13 @@ def of_hold(hold: SenderHold) -> Trouble | None:
     """Whoever held it by hand knows of it, and the brakes tell by themselves."""
     if hold.code == BY_HAND:
         return None
+    address = read_key(hold.key).address
+    if hold.elsewhere:
+        text = f"Letters of {address} leave through its second region: {hold.reason}"
+        return Trouble(f"sender {hold.key}", text)
     state = state_of(None, hold)
     how = "blocked" if state is SenderState.BLOCKED else "held"
-    return Trouble(f"sender {hold.key}", f"The sender {read_key(hold.key).address} is {how}: {hold.reason}")
+    return Trouble(f"sender {hold.key}", f"The sender {address} is {how}: {hold.reason}")
 
 
 def of_worker(worker: WorkerRecord, now: datetime) -> Trouble | None:

@@ -32,6 +32,7 @@ class Deferred:
     ``hold`` means that the provider refuses the sender itself, its account or its configuration: every
     other letter would be refused too, so the sender is held with this reason until it may be tried again.
     A letter that meets a hold is throttled.
+    ``outage`` means that the trouble is the provider's in this region: another region of it may be well.
     """
 
     code: str
@@ -40,13 +41,18 @@ class Deferred:
     throttle: bool = False
     hold: bool = False
     local: bool = False
+    outage: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class InDoubt:
-    """The letter may or may not have been taken. Never retried without evidence."""
+    """The letter may or may not have been taken. Never retried without evidence.
+
+    ``outage`` as in ``Deferred``.
+    """
 
     reason: str
+    outage: bool = False
 
 
 Outcome = Accepted | Refused | Deferred | InDoubt

@@ -42,6 +42,7 @@ class NewSender:
     variable or the file that has the password or the secret key. ``rate_limit`` (letters per second, 0 for
     none) and ``connections`` are the environment's where they are None. Senders with one ``rate_key`` share
     a rate. ``imap_host`` has the mailbox that answers come to, where its SMTP account signs in, too.
+    ``second_region`` takes the letters while SES is in trouble in the first one.
     """
 
     address: str
@@ -59,6 +60,8 @@ class NewSender:
     connections: int | None = None
     imap_host: str | None = None
     imap_port: int | None = None
+    second_region: str | None = None
+    second_configuration_set: str | None = None
 
     def check(self) -> None:
         """Raises BadInput for what can never work, before the sender is added."""
@@ -76,6 +79,7 @@ class NewSender:
             raise BadInput(f"connections: {self.connections} is too few. Write 1 or more.")
         if any(not text.isprintable() for text in (self.name or "", self.username or "")):
             raise BadInput("name, username: they must be one line of text.")
+        self._check_second_region()
         self._check_secret()
         self._check_mailbox()
 
@@ -85,6 +89,19 @@ class NewSender:
             raise BadInput(f"{noun}: it is not given, and a sender on {self.transport} needs it.")
         if self.transport != "maildir" and not _HOST.fullmatch(self.place):
             raise BadInput(f"{noun}: {self.place[:80]!r} is not the name of one.")
+
+    def _check_second_region(self) -> None:
+        second = self.second_region
+        if second is None and self.second_configuration_set is not None:
+            raise BadInput("second-configuration-set: it is of no use without --second-region. Give both.")
+        if second is None:
+            return
+        if self.transport != "ses":
+            raise BadInput("second-region: only SES has regions. Leave it out, or give --region.")
+        if not _HOST.fullmatch(second):
+            raise BadInput(f"second-region: {second[:80]!r} is not the name of one.")
+        if second == self.place:
+            raise BadInput(f"second-region: {second} is the sender's own region. Choose another one.")
 
     def _check_secret(self) -> None:
         where = self.secret_from

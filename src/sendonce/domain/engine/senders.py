@@ -7,6 +7,13 @@ configuration). The sender's refusals would meet every other letter too, so the 
                              ▲                                │
                              └────── longer, up to an hour ◄──┘ refused again
 
+A sender on SES may have a second region. Where the region itself is in trouble, the hold at home sends the
+letters round by the second one (``elsewhere``), until one letter that is tried at home is accepted there:
+
+    home ──paused, or a run of outages──► away ──after a quiet time, one letter is tried at home──► home
+                                            ▲                          │
+                                            └── twice the quiet time ◄─┘ refused again, or in doubt
+
 A person can end a hold at any time, and can hold a sender until it is released again. The letters wait
 unharmed meanwhile.
 """
@@ -14,11 +21,12 @@ unharmed meanwhile.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from sendonce.domain.engine.outcomes import Accepted, Deferred, Outcome, Refused
+from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
 
 OWN_SENDER = ""
 """The id of the environment's own sender, which has no row."""
@@ -28,6 +36,14 @@ PROBE_WITHIN = 60.0
 """Seconds that a probe has for its answer before another letter may be tried."""
 RUN_THAT_HOLDS = 20
 """So many equal refusals in a row, and no letter accepted between them, are the sender's trouble."""
+OUTAGES_THAT_MOVE = 5
+OUTAGES_WITHIN = 300.0
+"""So many troubles of a region in so many seconds, and no letter accepted between them, move its senders."""
+LONGEST_AWAY = 86_400.0
+OUTAGE = "outage"
+"""The code of a hold because of a run of them."""
+ENGINE = "the engine"
+"""Who moves senders where no person does, in the audit log."""
 BY_HAND = "by_hand"
 """The code of a hold that a person ordered."""
 NOT_SET_UP = "settings"
@@ -49,6 +65,13 @@ class SenderKey(NamedTuple):
         return "/".join(self)
 
 
+class SenderKeys(NamedTuple):
+    """Whom the provider judges at home and, where the sender has a second region, there."""
+
+    home: str
+    second: str | None = None
+
+
 def read_key(text: str) -> SenderKey:
     """The parts of a key that was written with ``str``; missing parts are empty."""
     parts = (*text.split("/", 2), "", "")
@@ -57,7 +80,10 @@ def read_key(text: str) -> SenderKey:
 
 @dataclass(frozen=True, slots=True)
 class SenderHold:
-    """A held sender. ``tries`` counts the refusals: the first one and those of the probes."""
+    """A held sender. ``tries`` counts the refusals: the first one and those of the probes.
+
+    ``elsewhere``: meanwhile its letters leave through its second region, if it has one.
+    """
 
     key: str
     code: str
@@ -65,6 +91,7 @@ class SenderHold:
     held_at: datetime
     next_try_at: datetime
     tries: int
+    elsewhere: bool = False
 
     @property
     def until_released(self) -> bool:
@@ -85,12 +112,40 @@ class HoldOrder(NamedTuple):
     reason: str
     seconds: float
     probe: bool = False
+    elsewhere: bool = False
 
 
 def hold_seconds(tries: int, retry_after: float | None) -> float:
     """How long the ``tries``-th refusal holds the sender."""
     grown: float = FIRST_HOLD * 2.0 ** min(tries - 1, 10)
     return min(max(grown, retry_after or 0.0), LONGEST_HOLD)
+
+
+def away_seconds(tries: int, quiet_time: float) -> float:
+    """How long the ``tries``-th trouble of a region keeps a sender away from it."""
+    grown: float = quiet_time * 2.0 ** min(tries - 1, 10)
+    return min(grown, max(LONGEST_AWAY, quiet_time))
+
+
+def is_away(keys: SenderKeys, hold_of: Callable[[str], SenderHold | None]) -> SenderHold | None:
+    """Why a sender's letters leave through its second region, if they do."""
+    if keys.second is None:
+        return None
+    hold = hold_of(keys.home)
+    return hold if hold is not None and hold.elsewhere else None
+
+
+def hold_in_force(keys: SenderKeys, hold_of: Callable[[str], SenderHold | None]) -> SenderHold | None:
+    """What keeps a sender from sending, whichever region its letters leave through now."""
+    if keys.second is not None and is_away(keys, hold_of) is not None:
+        return hold_of(keys.second)
+    return hold_of(keys.home)
+
+
+def words_of_away(keys: SenderKeys, away: SenderHold) -> str:
+    there = read_key(keys.second or "").account
+    since = f"{away.held_at:%Y-%m-%d %H:%M} UTC"
+    return f"Its letters leave through its second region {there} since {since}: {away.reason}"
 
 
 def put_down_to_sender(outcome: Outcome, hold: SenderHold) -> Outcome:
@@ -119,6 +174,41 @@ class RefusalRun:
             return False
         self.length = 0
         return True
+
+
+class OutageRun:
+    """Counts the troubles of a region since the last letter that was accepted there.
+
+    Each letter without a clear answer counts. Connections that fail within a second of each other are one
+    trouble: they may all have met the same moment.
+    """
+
+    def __init__(self) -> None:
+        self._moments: list[float] = []
+
+    def end(self) -> None:
+        self._moments.clear()
+
+    def observe(self, outcome: Outcome, now: float) -> bool:
+        """Whether this outcome makes the run long enough to move the sender; then a new run begins."""
+        if isinstance(outcome, Accepted):
+            self.end()
+        if not isinstance(outcome, Deferred | InDoubt) or not outcome.outage:
+            return False
+        if isinstance(outcome, Deferred) and self._moments and now - self._moments[-1] < 1.0:
+            return False
+        self._moments = [*(m for m in self._moments if now - m < OUTAGES_WITHIN), now]
+        if len(self._moments) < OUTAGES_THAT_MOVE:
+            return False
+        self.end()
+        return True
+
+
+def reason_of_outage(outcome: Deferred | InDoubt) -> str:
+    return (
+        f"{OUTAGES_THAT_MOVE} troubles of the provider within {OUTAGES_WITHIN:.0f} seconds, and no letter "
+        f"was taken between them. The last: {outcome.reason}"
+    )
 
 
 _ADDRESS = re.compile(r"[^\s<>@]+@[^\s<>@]+")

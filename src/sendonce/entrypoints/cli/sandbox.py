@@ -31,6 +31,9 @@ def sandbox(
     mailbox: Annotated[
         bool, typer.Option("--mailbox", help="Play a mail provider (SMTP and IMAP), and send through it.")
     ] = False,
+    second_region: Annotated[
+        str, typer.Option(help="Play SES in a second region too, with faults of its own: eu-west-1.")
+    ] = "",
     json: JsonFlag = False,
 ) -> None:
     """Run a stand-in for Amazon SES and SNS, Notion, Yandex Search and a language model on loopback.
@@ -50,6 +53,7 @@ def sandbox(
         complaint_share=complaint_share,
         seed=seed,
         mailbox=mailbox,
+        second_region=second_region,
     )
 
     def announce(addresses: SandboxAddresses) -> None:

@@ -71,8 +71,8 @@ def _block(desk: CampaignDesk, limits: SenderLimits, complaints: Brake) -> None:
     identity = desk.store.senders.get(limits.sender_id)
     if identity is None:
         return
-    key = desk.key_of(identity)
-    held = desk.store.sender_holds.get(key)
+    key = desk.keys_of(identity).home
+    held = desk.hold_of(identity)
     if held is not None and held.until_released:
         return
     desk.store.sender_holds.hold_by_hand(key, complaints.reason(), None, BRAKES)
@@ -82,7 +82,7 @@ def _block(desk: CampaignDesk, limits: SenderLimits, complaints: Brake) -> None:
 def _end_its_conversations(desk: CampaignDesk, campaign: Campaign, limits: SenderLimits) -> None:
     """Nobody else goes on with what a blocked sender began: a follow-up is an answer to one's own letter."""
     identity = desk.store.senders.get(limits.sender_id)
-    held = desk.store.sender_holds.get(desk.key_of(identity)) if identity else None
+    held = desk.hold_of(identity) if identity else None
     if held is not None and held.until_released:
         desk.store.campaigns.stop_leads_of(campaign.id, limits.sender_id, "its sender is blocked")
 

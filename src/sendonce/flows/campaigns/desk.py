@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from sendonce.domain.campaigns.clock import CampaignClock
 from sendonce.domain.campaigns.receivers import Receiver
 from sendonce.domain.engine.sender_identities import SenderIdentity
+from sendonce.domain.engine.senders import SenderHold, SenderKeys, hold_in_force, is_away
 from sendonce.ports.campaigns import CampaignStore
 
 BRAKES = "the brakes"
@@ -21,7 +22,7 @@ Alert = Callable[[str, str], None]
 
 @dataclass(frozen=True, slots=True)
 class CampaignDesk:
-    """``key_of`` is whom a sender's provider judges. ``message_id_of`` is the Message-ID of a sender's
+    """``keys_of`` is whom a sender's provider judges. ``message_id_of`` is the Message-ID of a sender's
     letter, from its job's id and the name that the provider gave it.
 
     ``round`` is the real time between two looks: as far ahead, and a little more, letters are planned.
@@ -30,12 +31,19 @@ class CampaignDesk:
     store: CampaignStore
     clock: CampaignClock
     zone: ZoneInfo
-    key_of: Callable[[SenderIdentity], str]
+    keys_of: Callable[[SenderIdentity], SenderKeys]
     message_id_of: Callable[[SenderIdentity, str, str | None], str]
     receiver_limits: Mapping[Receiver, int]
     alert: Alert
     round: timedelta = timedelta(seconds=2)
     per_company: int = 2
+
+    def hold_of(self, identity: SenderIdentity) -> SenderHold | None:
+        """What keeps a sender from sending, whichever region it is in."""
+        return hold_in_force(self.keys_of(identity), self.store.sender_holds.get)
+
+    def away_of(self, identity: SenderIdentity) -> SenderHold | None:
+        return is_away(self.keys_of(identity), self.store.sender_holds.get)
 
     def now(self) -> datetime:
         """By the campaigns' clock."""

@@ -18,7 +18,7 @@ def forecast_campaign(desk: CampaignDesk, campaign: Campaign) -> Forecast:
         for limits in store.pools.of_direction(campaign.tenant_id, campaign.direction_id)
         if (identity := store.senders.get(limits.sender_id)) is not None
         and identity.removed_at is None
-        and store.sender_holds.get(desk.key_of(identity)) is None
+        and desk.hold_of(identity) is None
     ]
     waits = [step.after for step in campaign.steps]
     return forecast(open_leads, waits, able, campaign.window, desk.now().astimezone(desk.zone).date())

@@ -145,7 +145,7 @@ class _Round:
             identity = store.senders.get(limits.sender_id)
             if identity is None or identity.removed_at is not None:
                 continue
-            if store.sender_holds.get(self._desk.key_of(identity)) is None:
+            if self._desk.hold_of(identity) is None:
                 able.append(self._stand(identity, limits))
         return able
 

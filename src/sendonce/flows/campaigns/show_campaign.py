@@ -11,6 +11,7 @@ from sendonce.domain.campaigns.rotation import Record
 from sendonce.domain.campaigns.slots import DAY
 from sendonce.domain.engine.jobs import Books
 from sendonce.domain.engine.sender_identities import SenderState, state_of
+from sendonce.domain.engine.senders import words_of_away
 from sendonce.flows.campaigns.apply_brakes import bounces_of, complaints_of, deferrals_of, worst
 from sendonce.flows.campaigns.desk import CampaignDesk
 
@@ -74,14 +75,17 @@ def show_campaign(desk: CampaignDesk, campaign: Campaign) -> CampaignView:
 def _sender(desk: CampaignDesk, limits: SenderLimits) -> SenderView:
     store = desk.store
     identity = store.senders.get(limits.sender_id)
-    hold = store.sender_holds.get(desk.key_of(identity)) if identity else None
+    hold = desk.hold_of(identity) if identity else None
     state = _STATES[state_of(identity, hold)]
     now = desk.now()
     sender = limits.tenant_id, limits.sender_id
     sent = sum(slot <= now for slot in store.campaigns.slots_of_sender(*sender, now - DAY))
     record = store.campaigns.record_of_sender(*sender, _NEWEST)
     address = identity.address if identity else limits.sender_id
+    away = desk.away_of(identity) if identity else None
     reason = hold.reason if hold else None
+    if identity is not None and away is not None and hold is None:
+        reason = words_of_away(desk.keys_of(identity), away)
     if identity is None or identity.removed_at is not None:
         reason = "it was removed; 'sendonce sender add' brings it back, and its letters go on"
     allowed = limits.allowed_on(now.astimezone(desk.zone).date())

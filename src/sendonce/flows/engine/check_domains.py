@@ -16,7 +16,7 @@ from sendonce.domain.engine.checks import Check, Verdict
 from sendonce.domain.engine.sender_identities import SenderIdentity
 from sendonce.domain.engine.senders import BAD_DOMAIN, HoldOrder
 from sendonce.errors import Unavailable
-from sendonce.flows.engine.show_senders import KeyOf
+from sendonce.flows.engine.show_senders import KeysOf
 from sendonce.ports.engine import SenderHolds, WatchStore
 
 log = logging.getLogger(__name__)
@@ -33,12 +33,12 @@ Look = Callable[[SenderIdentity], Sequence[Check] | None]
 Unavailable."""
 
 
-def check_domains(store: WatchStore, look: Look, key_of: KeyOf) -> None:
+def check_domains(store: WatchStore, look: Look, keys_of: KeysOf) -> None:
     """Check every sender whose turn it is; one process at a time checks a sender."""
     for identity in store.senders.all():
         lease, holder = f"domain/{identity.id}", uuid4().hex
         if store.leases.take(lease, holder, _WHILE_LOOKING):
-            until_next = _check_in_turn(store.sender_holds, look, identity, key_of(identity))
+            until_next = _check_in_turn(store.sender_holds, look, identity, keys_of(identity).home)
             store.leases.take(lease, holder, until_next)
 
 
@@ -59,7 +59,7 @@ def check_domain(holds: SenderHolds, look: Look, identity: SenderIdentity, key: 
     held = holds.get(key)
     if wrong:
         reason = " ".join(f"{check.what} {check.fix}".strip() for check in wrong)
-        again = held is not None and held.code == BAD_DOMAIN
+        again = held is not None and (held.code == BAD_DOMAIN or held.elsewhere)
         holds.hold(key, HoldOrder(BAD_DOMAIN, reason, HELD_FOR.total_seconds(), probe=again))
         facts = {"sender": key, "code": BAD_DOMAIN, "reason": reason}
         log.error("the sender is held", extra={"fields": facts})

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.checks import Check, count_of, ok, warning
 from sendonce.domain.engine.sender_identities import SenderIdentity, SenderState
-from sendonce.domain.engine.senders import NOT_SET_UP
-from sendonce.flows.engine.show_senders import KeyOf, SenderView, show_senders
+from sendonce.domain.engine.senders import NOT_SET_UP, words_of_away
+from sendonce.flows.engine.show_senders import KeysOf, SenderView, show_senders
 from sendonce.ports.engine import EngineStore
 
 NAME = "senders"
@@ -16,7 +16,7 @@ NAME = "senders"
 
 def check_senders(
     store: EngineStore,
-    key_of: KeyOf,
+    keys_of: KeysOf,
     own_address: str,
     trouble_of: Callable[[SenderIdentity], str | None],
 ) -> Sequence[Check]:
@@ -24,7 +24,7 @@ def check_senders(
 
     ``trouble_of`` tells what is wrong with a sender's settings on this machine.
     """
-    added = [view for view in show_senders(store, key_of) if view.identity is not None]
+    added = [view for view in show_senders(store, keys_of) if view.identity is not None]
     found = [check for view in added for check in _judge(view, own_address, trouble_of)]
     if added and not found:
         return [ok(NAME, f"{count_of(len(added), 'added sender')} can send.")]
@@ -47,6 +47,9 @@ def _judge(
     if view.hold is not None and not (trouble and view.hold.code == NOT_SET_UP):
         what = f"The sender {address} is held: {view.hold.reason}"
         found.append(warning(NAME, what, f"Mend the cause, then: sendonce sender release {view.key}"))
+    if view.away is not None:
+        what = f"{address}: {words_of_away(view.keys, view.away)}"
+        found.append(warning(NAME, what, f"Its own region is well? sendonce sender fail-back {address}"))
     if own_address and parse_address(address).key == parse_address(own_address).key:
         what = f"The sender {address} was added, and the environment sends from it too."
         found.append(warning(NAME, what, f"Keep one of them: sendonce sender remove {view.identity.id}"))

@@ -18,6 +18,7 @@ QUOTA_REFRESH = 300.0
 QUOTA_REFRESH_NEAR_END = 10.0
 # More permits than any process could use in a second are no limit, only memory.
 MOST_PERMITS = 50_000
+_PAUSED = "The provider has switched sending off for this account."
 
 
 class RateKeeper:
@@ -32,6 +33,7 @@ class RateKeeper:
         self._permits = permits
         self._transport = transport
         self._quota: Quota | None = None
+        self._told_of: Quota | None = None
         self._quota_at = float("-inf")
         self._accepted_since = 0
         self._accepted = 0
@@ -60,12 +62,19 @@ class RateKeeper:
         left = self._quota.left_today
         return left is None or left > self._accepted_since
 
+    def newly_paused(self) -> str | None:
+        """What to tell where the provider's newest answer says that it takes nothing; once per answer."""
+        if self._quota is None or self._quota is self._told_of:
+            return None
+        self._told_of = self._quota
+        return None if self._quota.sending_enabled else _PAUSED
+
     def rest(self) -> tuple[Rest, str] | None:
         """Why the provider takes nothing from this account today, if it does not."""
         if self.may_send():
             return None
         if self._quota is not None and not self._quota.sending_enabled:
-            return Rest.SENDING_PAUSED, "The provider has switched sending off for this account."
+            return Rest.SENDING_PAUSED, _PAUSED
         return Rest.QUOTA, "The provider's quota for 24 hours is used up."
 
     def count_accepted(self) -> None:

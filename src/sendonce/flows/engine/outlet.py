@@ -17,8 +17,8 @@ from typing import Any
 from sendonce.domain.engine.letters import MessageSettings
 from sendonce.domain.engine.outcomes import Accepted, Outcome
 from sendonce.domain.engine.retries import RetryPolicy
-from sendonce.domain.engine.senders import OWN_SENDER, SenderHold
-from sendonce.domain.engine.workers import SEEN_EVERY
+from sendonce.domain.engine.senders import OWN_SENDER, HoldOrder, SenderHold, away_seconds
+from sendonce.domain.engine.workers import SEEN_EVERY, Rest
 from sendonce.errors import RefusedByRule, Unavailable
 from sendonce.flows.engine.build import ParcelBuilder
 from sendonce.flows.engine.daemon_threads import to_daemon_thread
@@ -52,6 +52,8 @@ class OutletOptions:
     batch_size: int
     retry: RetryPolicy
     sender_id: str = OWN_SENDER
+    quiet_time: float | None = None
+    """Seconds that the sender stays in its second region when this one is in trouble; None: it has none."""
 
 
 class Outlet:
@@ -119,7 +121,7 @@ class Outlet:
             transport=self._transport,
             pacer=self._rates.pacer,
             gate=_Gate(self._rates, self._clock),
-            holding=Holding(self._store.sender_holds, self._options.sender_key),
+            holding=Holding(self._store.sender_holds, self._options.sender_key, self._options.quiet_time),
             meter=_Counting(self._meter, self._rates),
         )
         sender.feed.permits_until = self._rates.permits_until
@@ -176,11 +178,19 @@ class Outlet:
 
     async def _renew_rate(self) -> None:
         await self._rates.ask_quota()
+        await self._leave_if_paused()
         share = await to_daemon_thread(self._rates.renew)
         if share is not None:
             assert self._sender is not None
             self._rates.pacer.resize(share, time.monotonic())
             self._sender.feed.permits_until = self._rates.permits_until
+
+    async def _leave_if_paused(self) -> None:
+        """An account that says so itself is asked for no letter, so no refusal would ever tell of it."""
+        quiet_time, pause = self._options.quiet_time, self._rates.newly_paused()
+        if quiet_time is not None and pause is not None:
+            order = HoldOrder(Rest.SENDING_PAUSED, pause, away_seconds(1, quiet_time), elsewhere=True)
+            await to_daemon_thread(self._store.sender_holds.hold, self._options.sender_key, order)
 
     async def _show_life(self) -> None:
         assert self._sender is not None

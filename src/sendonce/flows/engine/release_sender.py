@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from sendonce.domain.engine.senders import SenderHold
+from sendonce.domain.engine.senders import SenderHold, SenderKeys
 from sendonce.errors import RefusedByRule
 from sendonce.ports.engine import SenderHolds
 
 
-def release_sender(holds: SenderHolds, key: str, actor: str) -> SenderHold:
-    """The hold that is over by it. Raises RefusedByRule for a sender that is not held."""
-    hold = holds.get(key)
-    if hold is None or not holds.release(key, actor):
-        raise RefusedByRule(f"The sender {key} is not held: 'sendonce sender list' shows who is.")
-    return hold
+def release_sender(holds: SenderHolds, keys: SenderKeys, actor: str) -> SenderHold:
+    """The hold that is over by it; a sender that was away is at home then.
+
+    Raises RefusedByRule for a sender that is not held in any region.
+    """
+    found = [hold for key in keys if key is not None and (hold := holds.get(key)) is not None]
+    released = [hold for hold in found if holds.release(hold.key, actor)]
+    if not released:
+        raise RefusedByRule(f"The sender {keys.home} is not held: 'sendonce sender list' shows who is.")
+    return released[0]

@@ -6,28 +6,37 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sendonce.domain.engine.sender_identities import SenderIdentity, SenderState, state_of
-from sendonce.domain.engine.senders import SenderHold
+from sendonce.domain.engine.senders import SenderHold, SenderKeys, hold_in_force, is_away
 from sendonce.ports.engine import EngineStore
 
-KeyOf = Callable[[SenderIdentity | None], str]
-"""The key that a provider knows a sender by; None is the environment's own."""
+KeysOf = Callable[[SenderIdentity | None], SenderKeys]
+"""The keys that a provider knows a sender by; None is the environment's own."""
 
 
 @dataclass(frozen=True, slots=True)
 class SenderView:
-    """``identity`` is None for the environment's own sender, and for one that only a hold is known of."""
+    """``identity`` is None for the environment's own sender, and for one that only a hold is known of.
 
-    key: str
+    ``away`` says why its letters leave through its second region, if they do; ``hold`` is that of the region
+    which they leave through now.
+    """
+
+    keys: SenderKeys
     identity: SenderIdentity | None
     hold: SenderHold | None
+    away: SenderHold | None
     own: bool
+
+    @property
+    def key(self) -> str:
+        return self.keys.home
 
     @property
     def state(self) -> SenderState:
         return state_of(self.identity, self.hold)
 
 
-def show_senders(store: EngineStore, key_of: KeyOf) -> Sequence[SenderView]:
+def show_senders(store: EngineStore, keys_of: KeysOf) -> Sequence[SenderView]:
     """The environment's own, those that were added, and every other that is held, by their keys.
 
     A removed sender is shown while letters wait for it.
@@ -35,12 +44,20 @@ def show_senders(store: EngineStore, key_of: KeyOf) -> Sequence[SenderView]:
     holds = {hold.key: hold for hold in store.sender_holds.all()}
     waiting = {each.sender_id for each in store.senders.waiting()}
     added = {
-        key_of(identity): identity
+        keys_of(identity): identity
         for identity in store.senders.all(removed=True)
         if identity.removed_at is None or identity.id in waiting
     }
-    own = key_of(None)
+    own = keys_of(None)
+    known = {own, *added}
+    others = holds.keys() - {key for keys in known for key in keys}
     return [
-        SenderView(key, added.get(key), holds.get(key), own=key == own)
-        for key in sorted({own, *added, *holds})
+        SenderView(
+            keys,
+            added.get(keys),
+            hold_in_force(keys, holds.get),
+            is_away(keys, holds.get),
+            own=keys == own,
+        )
+        for keys in sorted({*known, *map(SenderKeys, others)}, key=lambda keys: keys.home)
     ]

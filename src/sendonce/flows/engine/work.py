@@ -201,9 +201,9 @@ class Worker:
         await self._clock.mind()
         if self._clock.may_prove_absence:
             for expiry in await to_daemon_thread(self._expiries):
-                await fence_off(self._store, expiry)
+                await _past_troubles(fence_off(self._store, expiry))
             for resolver in await to_daemon_thread(self._resolvers):
-                await resolver.run()
+                await _past_troubles(resolver.run())
 
     # -- questions -----------------------------------------------------------------------------
 
@@ -227,8 +227,18 @@ class Worker:
 
     async def held(self) -> SenderHold | None:
         """The hold of the environment's own sender, unless it is tried again in a moment."""
-        hold = self._outlet.hold
+        if self._outlet.hold is None:
+            return None
+        hold = await to_daemon_thread(self._outlets.own_hold)
         if hold is None:
             return None
         now = await to_daemon_thread(self._store.ledger.now)
         return hold if hold.next_try_at - now > SHORT_WAIT else None
+
+
+async def _past_troubles(look: Awaitable[int]) -> None:
+    """A region that does not answer keeps nobody from looking at the doubts of another."""
+    try:
+        await look
+    except Unavailable as exc:
+        log.warning("a route cannot be looked at now", extra={"fields": {"error": str(exc)}})

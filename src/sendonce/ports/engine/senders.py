@@ -38,13 +38,18 @@ class Senders(Protocol):
 
 
 class SenderHolds(Protocol):
-    """Senders that their provider refuses. ``Ledger.turn`` claims nothing for a held sender."""
+    """Senders that their provider refuses. ``Ledger.turn`` claims nothing for a held sender.
+
+    A move to the second region (``elsewhere``) and the way back are written to the audit log.
+    """
 
     def hold(self, key: str, order: HoldOrder) -> SenderHold:
         """Hold a sender; what is in force then. A sender that is held already stays as it is, except after
         a probe: then the hold is renewed, and counts one more try."""
 
-    def hold_by_hand(self, key: str, reason: str, until: datetime | None, actor: str) -> SenderHold:
+    def hold_by_hand(
+        self, key: str, reason: str, until: datetime | None, actor: str, *, elsewhere: bool = False
+    ) -> SenderHold:
         """A person's word, written to the audit log: hold it until then, or until it is released. It takes
         the place of any other hold, and no probe changes it."""
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sendonce.adapters.stores.memory.state import State
-from sendonce.domain.engine.senders import BY_HAND, UNTIL_RELEASED, HoldOrder, SenderHold
+from sendonce.domain.engine.senders import BY_HAND, ENGINE, UNTIL_RELEASED, HoldOrder, SenderHold
 
 
 class MemorySenderHolds:
@@ -19,18 +19,30 @@ class MemorySenderHolds:
             until = now + timedelta(seconds=order.seconds)
             held = self._state.sender_holds.get(key)
             if held is None:
-                held = SenderHold(key, order.code, order.reason, now, until, 1)
+                held = SenderHold(key, order.code, order.reason, now, until, 1, order.elsewhere)
             elif order.probe and held.code != BY_HAND:
-                tries = held.tries + 1
-                held = replace(held, code=order.code, reason=order.reason, next_try_at=until, tries=tries)
+                held = replace(
+                    held,
+                    code=order.code,
+                    reason=order.reason,
+                    next_try_at=until,
+                    tries=held.tries + 1,
+                    elsewhere=order.elsewhere,
+                )
+            else:
+                return held
             self._state.sender_holds[key] = held
+            if order.elsewhere:
+                self._state.audit.append((ENGINE, "fail_over", key))
             return held
 
-    def hold_by_hand(self, key: str, reason: str, until: datetime | None, actor: str) -> SenderHold:
+    def hold_by_hand(
+        self, key: str, reason: str, until: datetime | None, actor: str, *, elsewhere: bool = False
+    ) -> SenderHold:
         with self._state.transaction() as now:
-            hold = SenderHold(key, BY_HAND, reason, now, until or UNTIL_RELEASED, 1)
+            hold = SenderHold(key, BY_HAND, reason, now, until or UNTIL_RELEASED, 1, elsewhere)
             self._state.sender_holds[key] = hold
-            self._state.audit.append((actor, "hold_sender", key))
+            self._state.audit.append((actor, "fail_over" if elsewhere else "hold_sender", key))
             return hold
 
     def end(self, hold: SenderHold) -> bool:
@@ -39,6 +51,8 @@ class MemorySenderHolds:
             if held is None or held.held_at != hold.held_at:
                 return False
             del self._state.sender_holds[hold.key]
+            if hold.elsewhere:
+                self._state.audit.append((ENGINE, "fail_back", hold.key))
             return True
 
     def release(self, key: str, actor: str) -> bool:

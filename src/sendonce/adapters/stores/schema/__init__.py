@@ -73,7 +73,7 @@ from sendonce.adapters.stores.schema.prospecting import (
 )
 
 # The newest migration. Compared with the database at every start, without importing Alembic.
-HEAD = "0010"
+HEAD = "0011"
 
 __all__ = [
     "HEAD",

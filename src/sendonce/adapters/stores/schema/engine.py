@@ -310,6 +310,8 @@ sender_identities = Table(
     Column("username", Text),
     Column("secret_from", Text),
     Column("configuration_set", Text),
+    Column("second_region", Text),
+    Column("second_configuration_set", Text),
     Column("rate_limit", Integer),
     Column("rate_key", Text),
     Column("connections", Integer),
@@ -319,7 +321,8 @@ sender_identities = Table(
     moment("removed_at"),
 )
 
-# Senders that their provider refuses: nobody claims for them before next_try_at.
+# Senders that their provider refuses: nobody claims for them before next_try_at. While one is elsewhere, its
+# letters leave through its second region, under another key.
 sender_holds = Table(
     "sender_holds",
     metadata,
@@ -329,6 +332,7 @@ sender_holds = Table(
     moment("held_at", nullable=False),
     moment("next_try_at", nullable=False),
     Column("tries", Integer, nullable=False),
+    flag("elsewhere"),
 )
 
 delivery_events = Table(

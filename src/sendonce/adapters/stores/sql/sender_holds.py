@@ -14,7 +14,14 @@ from sendonce.adapters.stores.schema import sender_holds
 from sendonce.adapters.stores.sql.audit import insert_audit
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import insert_for
-from sendonce.domain.engine.senders import BY_HAND, PROBE_WITHIN, UNTIL_RELEASED, HoldOrder, SenderHold
+from sendonce.domain.engine.senders import (
+    BY_HAND,
+    ENGINE,
+    PROBE_WITHIN,
+    UNTIL_RELEASED,
+    HoldOrder,
+    SenderHold,
+)
 
 H = sender_holds.c
 
@@ -30,29 +37,37 @@ class SqlSenderHolds:
                 "code": order.code,
                 "reason": order.reason,
                 "next_try_at": now + timedelta(seconds=order.seconds),
+                "elsewhere": order.elsewhere,
             }
             first = insert_for(self._db)(sender_holds).values(key=key, held_at=now, tries=1, **said)
             again = first.on_conflict_do_update(
                 index_elements=["key"], set_={**said, "tries": H.tries + 1}, where=H.code != BY_HAND
             )
-            tx.execute(again if order.probe else first.on_conflict_do_nothing())
+            written = tx.execute(again if order.probe else first.on_conflict_do_nothing()).rowcount
+            if written and order.elsewhere:
+                insert_audit(tx, now, ENGINE, "fail_over", key, {"code": order.code, "reason": order.reason})
             return _as_hold(tx.execute(sa.select(sender_holds).where(H.key == key)).one())
 
-    def hold_by_hand(self, key: str, reason: str, until: datetime | None, actor: str) -> SenderHold:
+    def hold_by_hand(
+        self, key: str, reason: str, until: datetime | None, actor: str, *, elsewhere: bool = False
+    ) -> SenderHold:
         with self._db.writing() as tx:
             now = self._db.now(tx)
-            hold = SenderHold(key, BY_HAND, reason, now, until or UNTIL_RELEASED, 1)
+            hold = SenderHold(key, BY_HAND, reason, now, until or UNTIL_RELEASED, 1, elsewhere)
             values = asdict(hold)
             put = insert_for(self._db)(sender_holds).values(values)
             tx.execute(put.on_conflict_do_update(index_elements=["key"], set_=values))
             details = {"reason": reason, "until": until.isoformat() if until else None}
-            insert_audit(tx, now, actor, "hold_sender", key, details)
+            insert_audit(tx, now, actor, "fail_over" if elsewhere else "hold_sender", key, details)
             return hold
 
     def end(self, hold: SenderHold) -> bool:
         own = sender_holds.delete().where(H.key == hold.key, H.held_at == hold.held_at)
         with self._db.writing() as tx:
-            return tx.execute(own).rowcount > 0
+            ended = tx.execute(own).rowcount > 0
+            if ended and hold.elsewhere:
+                insert_audit(tx, self._db.now(tx), ENGINE, "fail_back", hold.key, {"code": hold.code})
+            return ended
 
     def release(self, key: str, actor: str) -> bool:
         with self._db.writing() as tx:
@@ -86,4 +101,4 @@ def put_off_probes(tx: Connection, hold: SenderHold, now: datetime) -> None:
 
 
 def _as_hold(row: Row[Any]) -> SenderHold:
-    return SenderHold(row.key, row.code, row.reason, row.held_at, row.next_try_at, row.tries)
+    return SenderHold(row.key, row.code, row.reason, row.held_at, row.next_try_at, row.tries, row.elsewhere)

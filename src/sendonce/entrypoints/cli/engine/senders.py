@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity, find_sender
-from sendonce.domain.engine.senders import read_key
+from sendonce.domain.engine.senders import SenderKeys, read_key, words_of_away
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.cli.context import opened_campaigns, opened_store, ready_settings, time_zone
 from sendonce.entrypoints.cli.output import JsonFlag, print_json, print_table, say, say_error
@@ -47,6 +47,12 @@ def add(
         typer.Option(help="Where its password or secret key is: a variable SENDER_… or a file's path."),
     ] = None,
     configuration_set: Annotated[str | None, typer.Option(help="Its configuration set of SES.")] = None,
+    second_region: Annotated[
+        str | None, typer.Option(help="The region of SES that takes over while the first is in trouble.")
+    ] = None,
+    second_configuration_set: Annotated[
+        str | None, typer.Option(help="Its configuration set there, if it has another name.")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="The name beside the address.")] = None,
     reply_to: Annotated[str | None, typer.Option(help="Where answers go; else to the address.")] = None,
     rate: Annotated[int | None, typer.Option(help="Letters per second, 0 for no limit.")] = None,
@@ -93,6 +99,8 @@ def add(
         connections=connections,
         imap_host=imap_host,
         imap_port=imap_port,
+        second_region=second_region,
+        second_configuration_set=second_configuration_set,
     )
     with opened_campaigns(settings, make=True) as store:
         added = add_pool_sender(settings, store, tenant, new, pool, getpass.getuser())
@@ -153,8 +161,8 @@ def list_(json: JsonFlag = False) -> None:
     if json:
         print_json(shown)
         return
-    columns = ("address", "transport", "state", "reason", "held_at", "next_try_at", "key")
-    titles = ["address", "transport", "state", "reason", "held since", "next try", "key"]
+    columns = ("address", "transport", "region", "state", "reason", "held_at", "next_try_at", "key")
+    titles = ["address", "transport", "region", "state", "reason", "held since", "next try", "key"]
     rows = [[each[name] for name in columns] for each in shown]
     print_table("Senders", titles, rows, time_zone(settings))
 
@@ -171,7 +179,7 @@ def hold(
 
     settings = ready_settings()
     with opened_store(settings) as store:
-        key = _key_named(settings, store, name)
+        key = _keys_named(settings, store, name).home
         lasting = timedelta(hours=hours) if hours is not None else None
         held = hold_by_word(store, key, reason, lasting, getpass.getuser())
     if json:
@@ -188,13 +196,54 @@ def release(name: OwnOrName = None, json: JsonFlag = False) -> None:
 
     settings = ready_settings()
     with opened_store(settings) as store:
-        wanted = _key_named(settings, store, name)
+        wanted = _keys_named(settings, store, name)
         hold = release_sender(store.sender_holds, wanted, getpass.getuser())
     if json:
-        print_json({"released": wanted, "code": hold.code, "reason": hold.reason})
+        print_json({"released": wanted.home, "code": hold.code, "reason": hold.reason})
     else:
-        say(f"Released {wanted}. It was held because: {hold.reason}")
+        say(f"Released {wanted.home}. It was held because: {hold.reason}")
         say("A worker that is at work goes on at once. If the provider refuses again, it is held again.")
+
+
+@group.command("fail-over")
+def fail_over(
+    name: OwnOrName = None,
+    reason: Annotated[str, typer.Option(help="Why; people will read it.")] = "moved by hand",
+    hours: Annotated[
+        float | None, typer.Option(min=0.0, help="Try its own region after so long; else stay.")
+    ] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Send a sender's letters through its second region. Those that were handed over stay where they are."""
+    from sendonce.flows.engine.move_sender import fail_over
+
+    settings = ready_settings()
+    with opened_store(settings) as store:
+        keys = _keys_named(settings, store, name)
+        lasting = timedelta(hours=hours) if hours is not None else None
+        moved = fail_over(store, keys, reason, lasting, getpass.getuser())
+    region = read_key(keys.second or "").account
+    if json:
+        until = None if moved.until_released else moved.next_try_at
+        print_json({"moved": keys.home, "region": region, "reason": moved.reason, "until": until})
+    else:
+        say(f"Letters of {keys.home} leave through {region} now. To go back: sendonce sender fail-back")
+
+
+@group.command("fail-back")
+def fail_back(name: OwnOrName = None, json: JsonFlag = False) -> None:
+    """Send a sender's letters through its own region again, at once."""
+    from sendonce.flows.engine.move_sender import fail_back
+
+    settings = ready_settings()
+    with opened_store(settings) as store:
+        keys = _keys_named(settings, store, name)
+        away = fail_back(store, keys, getpass.getuser())
+    region = read_key(keys.home).account
+    if json:
+        print_json({"moved": keys.home, "region": region, "code": away.code, "reason": away.reason})
+    else:
+        say(f"Letters of {keys.home} leave through {region} again. They did not because: {away.reason}")
 
 
 @group.command()
@@ -226,17 +275,18 @@ def _views(settings: Settings, store: EngineStore) -> list[SenderView]:
     return list(show_senders(store, keys_of(settings)))
 
 
-def _key_named(settings: Settings, store: Store, name: str | None) -> str:
-    """The key of the sender that a person means: its address will do. None is the environment's own."""
-    if name is None:
-        return own_key(settings)
-    views = _views(settings, store)
-    keys = [view.key for view in views if name == view.key or name == read_key(view.key).address]
-    if keys:
-        return keys[0]
-    from sendonce.wiring.senders import key_of
+def _keys_named(settings: Settings, store: Store, name: str | None) -> SenderKeys:
+    """The keys of the sender that a person means: its address will do. None is the environment's own."""
+    from sendonce.wiring.senders import keys_of
 
-    return key_of(settings, find_sender([v.identity for v in views if v.identity], name).made)
+    known = keys_of(settings)
+    if name is None:
+        return known(None)
+    views = _views(settings, store)
+    for view in views:
+        if name in view.keys or name == read_key(view.key).address:
+            return view.keys
+    return known(find_sender([view.identity for view in views if view.identity], name))
 
 
 def _find(settings: Settings, store: Store, name: str) -> SenderIdentity:
@@ -247,7 +297,8 @@ def _find(settings: Settings, store: Store, name: str) -> SenderIdentity:
 
 
 def _view(view: SenderView) -> dict[str, Any]:
-    parts, hold, identity = read_key(view.key), view.hold, view.identity
+    parts, hold, identity, away = read_key(view.key), view.hold, view.identity, view.away
+    here = read_key(view.keys.second or "") if away else parts
     made = asdict(identity.made) if identity else {field.name: None for field in fields(NewSender)}
     return {
         **made,
@@ -256,10 +307,12 @@ def _view(view: SenderView) -> dict[str, Any]:
         "address": parts.address,
         "transport": parts.transport,
         "account": parts.account,
+        "region": here.account if parts.transport == "ses" else None,
+        "away_since": away.held_at if away else None,
         "own": view.own,
         "state": view.state,
         "code": hold.code if hold else None,
-        "reason": hold.reason if hold else None,
+        "reason": hold.reason if hold else words_of_away(view.keys, away) if away else None,
         "held_at": hold.held_at if hold else None,
         "next_try_at": hold.next_try_at if hold and not hold.until_released else None,
         "tries": hold.tries if hold else 0,
