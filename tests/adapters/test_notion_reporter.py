@@ -22,6 +22,7 @@ from sendonce.adapters.notion.words import translated_warning
 from sendonce.adapters.stores.sql import open_store
 from sendonce.domain.engine.events import EventKind
 from sendonce.domain.engine.jobs import ClaimedJob
+from sendonce.domain.engine.senders import SenderKeys
 from sendonce.domain.engine.workers import Pulse, Rest
 from sendonce.domain.mailouts.mailouts import PageEvent
 from sendonce.errors import Unavailable
@@ -44,7 +45,9 @@ class Newsroom:
             stage.store,
             reports,
             with_errors=True,
-            explain=lambda mailout, books: explain_progress(stage.store, mailout, books, lambda _: "ses/x/y"),
+            explain=lambda mailout, books: explain_progress(
+                stage.store, mailout, books, lambda _: SenderKeys("ses/x/y")
+            ),
             zone=ZoneInfo("Europe/Riga"),
         )
         self.page = notion.write({}, parent=letters)

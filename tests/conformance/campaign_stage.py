@@ -24,6 +24,7 @@ from sendonce.domain.engine.jobs import ClaimedJob, ClaimRequest, Settlement
 from sendonce.domain.engine.letters import Letter
 from sendonce.domain.engine.outcomes import Accepted, Outcome
 from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity
+from sendonce.domain.engine.senders import SenderKeys
 from sendonce.domain.people.directions import Basis, NewDirection, tenant_named
 from sendonce.flows.campaigns.create_campaign import create_campaign
 from sendonce.flows.campaigns.desk import CampaignDesk
@@ -73,7 +74,7 @@ class CampaignStage:
             store,
             SetClock(MONDAY, 1, store=store, shown=self._shown),
             ZoneInfo("UTC"),
-            lambda identity: f"smtp/{identity.address}",
+            lambda identity: SenderKeys(f"smtp/{identity.address}"),
             lambda identity, job, _told: f"<{job}@{identity.address.rpartition('@')[2]}>",
             PER_MINUTE,
             lambda _about, what: self.alerts.append(what),

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from sendonce.domain.engine.senders import HoldOrder
+from sendonce.domain.engine.senders import HoldOrder, SenderKeys
 from sendonce.domain.engine.workers import SILENT_AFTER, Pulse, Rest
 from sendonce.domain.mailouts.progress import Cause, Progress
 from sendonce.flows.mailouts.explain_progress import explain_progress
@@ -21,7 +21,7 @@ KEY = "ses/eu-central-1/news@example.com"
 
 def progress_of(stage: Stage, mailout_id: str) -> Progress:
     books = stage.store.jobs.books(mailout_id)
-    return explain_progress(stage.store, stage.get(mailout_id), books, lambda _: KEY)
+    return explain_progress(stage.store, stage.get(mailout_id), books, lambda _: SenderKeys(KEY))
 
 
 def cause_of(stage: Stage, mailout_id: str) -> Cause | None:

@@ -8,7 +8,14 @@ from uuid import uuid4
 
 from sendonce.domain.engine.jobs import ClaimRequest, JobState, Turn
 from sendonce.domain.engine.outcomes import Deferred
-from sendonce.domain.engine.senders import PROBE_WITHIN, HoldOrder, SenderHold
+from sendonce.domain.engine.senders import (
+    PROBE_WITHIN,
+    HoldOrder,
+    SenderHold,
+    SenderKeys,
+    hold_in_force,
+    is_away,
+)
 from sendonce.domain.engine.workers import Pulse, Rest
 from tests.conformance.stage import Stage
 
@@ -151,3 +158,45 @@ def test_a_worker_is_seen(stage: Stage) -> None:
     assert after.seen_at >= before.seen_at
     assert after.is_at_work(after.seen_at + timedelta(seconds=1))
     assert not after.is_at_work(after.seen_at + timedelta(minutes=1))
+
+
+SECOND = "ses/eu-west-1/news@example.com"
+PAUSED = HoldOrder("SendingPausedException", "Sending is paused.", 3600.0, elsewhere=True)
+
+
+def test_a_sender_whose_region_is_in_trouble_claims_elsewhere(stage: Stage) -> None:
+    """Once the hold is written nobody claims at home, and everybody may in the second region."""
+    stage.running(3)
+    held = hold(stage, PAUSED)
+    assert held.elsewhere
+    assert stage.claim(sender=KEY).claimed == ()
+    assert len(stage.claim(sender=SECOND).claimed) == 3
+
+
+def test_a_letter_in_doubt_at_home_is_not_claimed_elsewhere(stage: Stage) -> None:
+    stage.running(2)
+    stage.claim(limit=1, sender=KEY)
+    hold(stage, PAUSED)
+    assert len(stage.claim(sender=SECOND).claimed) == 1
+
+
+def test_a_person_who_holds_a_sender_holds_it_everywhere(stage: Stage) -> None:
+    """The word of a person takes the place of a move; a later trouble does not change it."""
+    hold(stage, PAUSED)
+    by_hand = stage.store.sender_holds.hold_by_hand(KEY, "complaints", None, "ann")
+    assert not by_hand.elsewhere
+    assert hold(stage, PAUSED._replace(probe=True)) == by_hand
+    keys = SenderKeys(KEY, SECOND)
+    assert hold_in_force(keys, stage.store.sender_holds.get) == by_hand
+
+
+def test_a_probe_in_trouble_keeps_the_sender_away_for_longer(stage: Stage) -> None:
+    stage.running(1)
+    hold(stage, PAUSED._replace(seconds=0.0))
+    probe = stage.claim(sender=KEY)
+    assert probe.hold is not None
+    assert probe.hold.elsewhere
+    again = hold(stage, PAUSED._replace(probe=True, code="outage"))
+    assert (again.tries, again.code, again.elsewhere) == (2, "outage", True)
+    assert stage.store.sender_holds.end(again)
+    assert is_away(SenderKeys(KEY, SECOND), stage.store.sender_holds.get) is None

@@ -138,8 +138,9 @@ def _kill_one_after_the_other(stage: Stage) -> None:
 def two_regions(stage: Stage) -> None:
     """The sender's own region is paused and falls ill again and again: its letters leave now here, now
     there."""
-    stage.world.sandbox.faults(paused=0.05, error_after=0.02)
+    stage.world.sandbox.faults(next=["ok", "ok", "paused"], paused=0.1, error_after=0.02)
     _kill_one_after_the_other(stage)
+    assert stage.world.eye.number("SELECT count(*) FROM audit_log WHERE action = 'fail_over'")
 
 
 def _one_more(stage: Stage) -> Running:

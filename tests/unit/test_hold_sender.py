@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 
 from sendonce.domain.engine.jobs import ClaimRequest, JobState, Settlement
-from sendonce.domain.engine.outcomes import Accepted, Deferred, Outcome, Refused
+from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
 from sendonce.domain.engine.parcels import Parcel
 from sendonce.domain.engine.senders import RUN_THAT_HOLDS, HoldOrder
 from tests.unit.test_send import Provider, Scene, Stationery, Troubled
@@ -194,3 +194,46 @@ def test_many_refusals_at_once_are_one_hold(connections: int) -> None:
     assert hold is not None
     assert hold.tries == 1
     assert hold.next_try_at - hold.held_at <= timedelta(seconds=60)
+
+
+PAUSED = Deferred("SendingPausedException", "paused", throttle=True, hold=True, outage=True)
+ANSWERED_500 = InDoubt("SES answered 500", outage=True)
+
+
+def two_regions(answer: Outcome, people: int = 30) -> Scene:
+    scene = scene_of(Answers(answer), people)
+    scene.quiet_time = 3600.0
+    return scene
+
+
+@pytest.mark.parametrize("trouble", [PAUSED, ANSWERED_500])
+def test_a_region_in_trouble_is_left_for_the_second_one(trouble: Outcome) -> None:
+    """A pause at once, errors after five of them; no more letters meet them than are on the wire."""
+    scene = two_regions(trouble)
+    scene.play(until=lambda: at_rest(scene))
+    assert scene.store.state.sender_holds[KEY].elsewhere
+    assert len(scene.provider.got) <= 5 + 2 * scene.connections
+
+
+def test_other_refusals_of_the_sender_do_not_move_it() -> None:
+    """What is wrong with its settings here may be wrong there, and is better seen."""
+    scene = two_regions(UNVERIFIED)
+    scene.play(until=lambda: at_rest(scene))
+    assert not scene.store.state.sender_holds[KEY].elsewhere
+
+
+def test_without_a_second_region_a_pause_is_a_hold_like_any_other() -> None:
+    scene = scene_of(Answers(PAUSED), people=30)
+    scene.play(until=lambda: at_rest(scene))
+    assert not scene.store.state.sender_holds[KEY].elsewhere
+
+
+def test_one_error_of_the_letter_tried_at_home_is_enough_to_stay_away() -> None:
+    scene = two_regions(ANSWERED_500)
+    scene.play(until=lambda: at_rest(scene))
+    make_due(scene)
+    scene.worker = scene.stage.worker()
+    met = len(scene.provider.got)
+    scene.play(until=lambda: scene.store.state.sender_holds[KEY].tries == 2 and at_rest(scene))
+    assert len(scene.provider.got) == met + 1
+    assert scene.store.state.sender_holds[KEY].elsewhere

@@ -142,6 +142,7 @@ class Scene:
     ledger: Any = None
     letters: Stationery | None = None
     sender_key: str = "ses/eu-central-1/a@b.c"
+    quiet_time: float | None = None
 
     def __post_init__(self) -> None:
         self.store = MemoryStore()
@@ -163,7 +164,7 @@ class Scene:
             transport=self.provider,
             pacer=self.pacer,
             gate=OpenGate(),
-            holding=Holding(self.store.sender_holds, self.sender_key),
+            holding=Holding(self.store.sender_holds, self.sender_key, self.quiet_time),
             meter=NullMetrics(),
         )
         self.loop = loop

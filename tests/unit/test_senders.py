@@ -6,10 +6,15 @@ import pytest
 
 from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Refused
 from sendonce.domain.engine.senders import (
+    LONGEST_AWAY,
     LONGEST_HOLD,
+    OUTAGES_THAT_MOVE,
+    OUTAGES_WITHIN,
     RUN_THAT_HOLDS,
+    OutageRun,
     RefusalRun,
     SenderKey,
+    away_seconds,
     hold_seconds,
     read_key,
     same_words,
@@ -63,3 +68,48 @@ def test_a_key_is_read_as_it_was_written() -> None:
     key = SenderKey("smtp", "smtp.example.com:587", "a/b@example.com")
     assert read_key(str(key)) == key
     assert read_key("odd") == SenderKey("odd", "", "")
+
+
+ANSWERED_500 = InDoubt("SES answered 500", outage=True)
+UNREACHABLE = Deferred("connect_failed", "no connection", 5.0, throttle=True, outage=True)
+
+
+def test_five_outages_in_a_row_move_a_sender() -> None:
+    run = OutageRun()
+    told = [run.observe(ANSWERED_500, 0.01 * number) for number in range(OUTAGES_THAT_MOVE)]
+    assert told == [False] * (OUTAGES_THAT_MOVE - 1) + [True]
+    assert not run.observe(ANSWERED_500, 1.0)
+
+
+def test_an_accepted_letter_ends_a_run_of_outages() -> None:
+    """A region that takes letters between its errors is not left, however many errors there are."""
+    run = OutageRun()
+    for number in range(100):
+        assert not run.observe(ANSWERED_500, number / 10)
+        if number % (OUTAGES_THAT_MOVE - 1) == 0:
+            run.observe(Accepted("id"), number / 10)
+
+
+def test_outages_far_apart_move_nobody() -> None:
+    run = OutageRun()
+    apart = OUTAGES_WITHIN / (OUTAGES_THAT_MOVE - 1)
+    assert not any(run.observe(ANSWERED_500, apart * number) for number in range(50))
+
+
+def test_connections_that_fail_together_are_one_outage() -> None:
+    """A moment without a network is no reason to leave: with a rest of five seconds it takes twenty."""
+    run = OutageRun()
+    moments = [5.0 * rest + 0.01 * connection for rest in range(OUTAGES_THAT_MOVE) for connection in range(8)]
+    moved = [moment for moment in moments if run.observe(UNREACHABLE, moment)]
+    assert moved == [20.0]
+
+
+def test_refusals_of_letters_are_no_outage() -> None:
+    run = OutageRun()
+    assert not any(run.observe(REFUSED, number) or run.observe(InDoubt("?"), number) for number in range(50))
+
+
+def test_the_quiet_time_doubles_up_to_a_day() -> None:
+    assert [away_seconds(tries, 3600.0) for tries in (1, 2, 3)] == [3600.0, 7200.0, 14_400.0]
+    assert away_seconds(50, 3600.0) == LONGEST_AWAY
+    assert away_seconds(3, 2 * LONGEST_AWAY) == 2 * LONGEST_AWAY
