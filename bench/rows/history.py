@@ -11,6 +11,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import closing
 
 from bench.findings import Finding
 from bench.processes import run_module
@@ -61,8 +62,9 @@ def ask(url: str, jobs: int, waiting: int) -> None:
     from sendonce.adapters.stores.sql.store import open_store, upgrade_schema
 
     upgrade_schema(Database(url))
+    with closing(open_store(url)) as store:
+        fill(store, jobs, waiting)
     store = open_store(url)
-    fill(store, jobs, waiting)
     present = Present(store)
     least = {}
     for name, question in ASKED.items():
