@@ -132,7 +132,8 @@ INSERT INTO subscribers (
 SELECT OWN_ID, 'default', address, address, OWN_KEY, '{{}}', 'active',
     '2026-01-01 00:00:00.000000', '2026-01-01 00:00:00.000000'
 FROM (
-    SELECT i, 'per.son' || i || CASE i % 10 WHEN 0 THEN '@gmail.com' ELSE '@example.com' END AS address
+    SELECT i,
+        'per.son' || i || CASE i - i / 10 * 10 WHEN 0 THEN '@gmail.com' ELSE '@example.com' END AS address
     FROM SERIES
 ) AS people
 """

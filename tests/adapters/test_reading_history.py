@@ -79,12 +79,13 @@ def pretend(store: SqlStore) -> None:
         if store.database.is_sqlite:
             connection.exec_driver_sql(
                 "UPDATE sqlite_stat1 SET stat = substr(stat, 1, instr(stat || ' ', ' ') - 1) || '000' || "
-                "substr(stat, instr(stat || ' ', ' ')) WHERE tbl IN ('message_jobs', 'delivery_events')"
+                "substr(stat, instr(stat || ' ', ' ')) "
+                "WHERE tbl IN ('message_jobs', 'delivery_events', 'subscribers')"
             )
         else:
             connection.exec_driver_sql(
                 "UPDATE pg_class SET reltuples = reltuples * 1000 "
-                "WHERE relname IN ('message_jobs', 'delivery_events') AND relkind = 'r'"
+                "WHERE relname IN ('message_jobs', 'delivery_events', 'subscribers') AND relkind = 'r'"
             )
         connection.commit()
 

@@ -50,6 +50,7 @@ from sendonce.adapters.stores.schema.mailouts import (
     mailouts,
 )
 from sendonce.adapters.stores.schema.people import (
+    FOLDED,
     directions,
     sign_ups,
     subscribers,
@@ -73,9 +74,10 @@ from sendonce.adapters.stores.schema.prospecting import (
 )
 
 # The newest migration. Compared with the database at every start, without importing Alembic.
-HEAD = "0011"
+HEAD = "0012"
 
 __all__ = [
+    "FOLDED",
     "HEAD",
     "SQLITE_TIME",
     "Document",

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Table, Text
 
-from sendonce.adapters.stores.schema.columns import Document, Identifier, metadata, moment, own_id, tenant
+from sendonce.adapters.stores.schema.columns import (
+    Document,
+    Identifier,
+    metadata,
+    moment,
+    own_id,
+    tenant,
+    where,
+)
+
+FOLDED = "(address_key LIKE '%+%' OR address_key LIKE '%.%@gmail.com' OR address_key LIKE '%@googlemail.com')"
+"""Of an address that ``suppression_fold`` writes in another way; all others are their own fold."""
 
 tenants = Table(
     "tenants",
@@ -17,8 +28,8 @@ tenants = Table(
 subscribers = Table(
     "subscribers",
     metadata,
-    # No index and no foreign key that nobody asks: a million people arrive here at once. Every write goes
-    # through import_people, which looks for the tenant.
+    # Only the indexes that queries need, and no foreign key: a million people arrive here at once. Every
+    # write goes through import_people, which looks for the tenant.
     Column("id", Identifier, nullable=False),
     Column("tenant_id", Text, primary_key=True),
     Column("email", Text, nullable=False),
@@ -39,6 +50,9 @@ subscribers = Table(
         "status = 'active' OR status IN ('unsubscribed', 'bounced') OR status = 'pending'",
         name="subscribers_status",
     ),
+    # Keys are hashes, and each new one dirties a page of its own. So only those of people whom the primary
+    # key does not find: see sql/subscribers.py.
+    Index("subscribers_folded", "suppression_key", **where(FOLDED)),
 )
 
 # Who asked for letters on a form, and what they agreed to: the record of consent once it is confirmed.

@@ -42,7 +42,7 @@ from sendonce.adapters.stores.sql.peppers import pepper_in_force
 from sendonce.adapters.stores.sql.person_index import add_shelf, jobs_of
 from sendonce.adapters.stores.sql.prospecting import erasure as prospecting
 from sendonce.adapters.stores.sql.rows import as_job
-from sendonce.adapters.stores.sql.subscribers import as_subscriber
+from sendonce.adapters.stores.sql.subscribers import PERSON, as_subscriber, shares_mailbox
 from sendonce.adapters.stores.sql.suppressions import as_suppression, suppress
 from sendonce.domain.engine.addresses import Address
 from sendonce.domain.people.audit import ERASE, REDACTED
@@ -78,7 +78,7 @@ class SqlPeople:
     def file_of(self, address: Address) -> PersonFile:
         with self._db.reading() as tx:
             key = suppression_key(address.key, pepper_in_force(self._db, tx))
-            people = tx.execute(sa.select(subscribers).where(P.suppression_key == key)).all()
+            people = tx.execute(PERSON.where(shares_mailbox(address, key))).all()
             denials = tx.execute(sa.select(suppressions).where(S.key == key).order_by(S.tenant_id)).all()
             jobs = jobs_of(tx, key)
             return PersonFile(
@@ -125,7 +125,7 @@ class SqlPeople:
                     for row in rows_of(tx, delivery_events, events)
                 )
                 + _erase_unreadable(tx, scrubber),
-                subscribers=tx.execute(subscribers.delete().where(P.suppression_key == key)).rowcount,
+                subscribers=tx.execute(subscribers.delete().where(shares_mailbox(address, key))).rowcount,
                 suppressions=_erase_suppressions(tx, key, scrubber),
                 suppressed=suppress(tx, key, EVERYBODY, None, SuppressionReason.MANUAL, ERASED_NOTE, now),
                 notes=_erase_attempts(tx, jobs, scrubber)
@@ -172,7 +172,7 @@ def _erase_unreadable(tx: Connection, scrubber: Scrubber) -> int:
 
 
 def _all_spellings(tx: Connection, address: Address, key: str, jobs: Sequence[str]) -> list[str]:
-    written = [*_spellings(tx, key, jobs), *found_spellings(tx, address.key, _SPELLED)]
+    written = [*_spellings(tx, address, key, jobs), *found_spellings(tx, address.key, _SPELLED)]
     return [text for text in (address.text, address.key, *written) if not is_erased(text)]
 
 
@@ -209,11 +209,11 @@ def _erase_mail(tx: Connection, spellings: Sequence[str], job_ids: Sequence[str]
     return erased
 
 
-def _spellings(tx: Connection, key: str, jobs: Sequence[str]) -> list[str]:
+def _spellings(tx: Connection, address: Address, key: str, jobs: Sequence[str]) -> list[str]:
     """How the address is written in the rows that belong to the person."""
     queries = (
-        sa.select(P.email).where(P.suppression_key == key),
-        sa.select(P.address_key).where(P.suppression_key == key),
+        sa.select(P.email).where(shares_mailbox(address, key)),
+        sa.select(P.address_key).where(shares_mailbox(address, key)),
         *(sa.select(J.recipient).where(J.id.in_(some)) for some in portions(jobs)),
         *(sa.select(J.recipient_key).where(J.id.in_(some)) for some in portions(jobs)),
         sa.select(S.address).where(S.key == key, S.address.is_not(None)),

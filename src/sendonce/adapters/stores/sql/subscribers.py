@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import subscribers, suppressions, tenants
+from sendonce.adapters.stores.schema import FOLDED, subscribers, suppressions, tenants
 from sendonce.adapters.stores.sql.audit import insert_audit
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.import_batches import ImportBatch, write_to_postgres, write_to_sqlite
@@ -36,11 +36,15 @@ from sendonce.domain.people.subscribers import (
     SubscriberStatus,
     addition_of,
 )
-from sendonce.domain.people.suppression_keys import suppression_key
+from sendonce.domain.people.suppression_keys import suppression_fold, suppression_key
 from sendonce.domain.people.suppressions import EVERYBODY
 from sendonce.errors import NotFound, Unavailable
 
 S = subscribers.c
+PERSON = sa.select(
+    *(S.id, S.tenant_id, S.email, S.from_name, S.attributes, S.status, S.bounce_type, S.bounce_subtype),
+    *(S.status_updated_at, S.created_at, S.consent),
+)
 
 
 class SqlSubscribers:
@@ -156,14 +160,14 @@ class SqlSubscribers:
         after: str = "",
         limit: int = 1000,
     ) -> Sequence[Subscriber]:
-        query = sa.select(subscribers).where(S.tenant_id == tenant_id, S.address_key > after)
+        query = PERSON.where(S.tenant_id == tenant_id, S.address_key > after)
         if status is not None:
             query = query.where(S.status == status)
         with self._db.reading() as tx:
             return [as_subscriber(row) for row in tx.execute(query.order_by(S.address_key).limit(limit))]
 
     def find(self, tenant_id: TenantId, address: Address) -> Subscriber | None:
-        query = sa.select(subscribers).where(S.tenant_id == tenant_id, S.address_key == address.key)
+        query = PERSON.where(S.tenant_id == tenant_id, S.address_key == address.key)
         with self._db.reading() as tx:
             row = tx.execute(query).one_or_none()
             return as_subscriber(row) if row else None
@@ -187,6 +191,15 @@ class SqlSubscribers:
         query = sa.select(sa.func.count()).where(S.tenant_id == tenant_id, S.status == "active")
         with self._db.reading() as tx:
             return tx.execute(query.where(sa.func.coalesce(value, "") == "")).scalar_one()
+
+
+def shares_mailbox(address: Address, key: str) -> sa.ColumnElement[bool]:
+    """Of the people, in the lists of all tenants, whose address is a spelling of this one's mailbox.
+
+    Most addresses have one spelling and are found by it. Only the others are in the index of keys.
+    """
+    plain = S.tenant_id.in_(sa.select(tenants.c.id)) & (S.address_key == suppression_fold(address.key))
+    return sa.or_(plain, sa.text(FOLDED) & (S.suppression_key == key))
 
 
 def write_active(
@@ -226,16 +239,6 @@ def require_tenant(tx: Connection, tenant_id: TenantId) -> None:
 
 
 def as_subscriber(row: Row[Any]) -> Subscriber:
-    return Subscriber(
-        id=row.id,
-        tenant_id=row.tenant_id,
-        email=row.email,
-        name=row.from_name,
-        attributes=row.attributes,
-        status=SubscriberStatus(row.status),
-        bounce_type=row.bounce_type,
-        bounce_subtype=row.bounce_subtype,
-        status_updated_at=row.status_updated_at,
-        created_at=row.created_at,
-        consent=row.consent,
-    )
+    """Of a row that ``PERSON`` gave, whose columns have the order of the fields: exports make millions."""
+    own_id, tenant_id, email, name, attributes, status, *rest = row
+    return Subscriber(own_id, tenant_id, email, name, attributes, SubscriberStatus(status), *rest)
