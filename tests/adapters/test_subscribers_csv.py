@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sendonce.adapters.files.csv_cells import harmless, unguarded
+from sendonce.adapters.files.csv_cells import all_harmless, harmless, unguarded
 from sendonce.adapters.sources.subscribers_csv import read_subscribers
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.people.people_columns import (
@@ -340,6 +340,11 @@ def test_the_guard_of_a_cell_is_taken_off_and_nothing_else(cell: str) -> None:
     assert unguarded(harmless(cell)) == cell
     shown = harmless(cell).lstrip("\u200b\ufeff\u00a0 ")
     assert not shown.startswith(("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠"))
+
+
+@given(st.lists(st.text("'=-\t\n\x1b aж|\u200b\u3164\ufe0f\u00a0", max_size=3), max_size=4))
+def test_cells_are_as_harmless_together_as_one_by_one(cells: list[str]) -> None:
+    assert list(all_harmless(cells)) == [harmless(cell) for cell in cells]
 
 
 @pytest.mark.parametrize("control", ["\x1b[2J", "\x9b2J", "\x07", "\x7f", "\x85"])

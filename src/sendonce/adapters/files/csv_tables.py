@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
-from sendonce.adapters.files.csv_cells import harmless, spreadsheet_writer
+from sendonce.adapters.files.csv_cells import all_harmless, spreadsheet_writer
 from sendonce.errors import BadInput
 
 
@@ -66,27 +66,33 @@ class CsvTable:
         self._closing.close()
 
     def write(self, row: Iterable[object]) -> None:
+        self.write_all([tuple(row)])
+
+    def write_all(self, rows: Sequence[Sequence[object]]) -> None:
+        """Rows of the same length. Thousands at once cost a third of what they cost one by one."""
         if self._writer is None:
             self._begin()
-        self._writer.writerow([_cell(value) for value in row])
-        self.rows += 1
+        self._writer.writerows(_cells(rows))
+        self.rows += len(rows)
 
     def _begin(self) -> None:
         self._writer = spreadsheet_writer(self._open())
-        self._writer.writerow([_cell(title) for title in self.titles])
+        self._writer.writerows(_cells([self.titles]))
 
     def _open(self) -> TextIO:
         if self.path is None:
             return sys.stdout
         try:
-            file = open(_private(self.path), "w", encoding="utf-8-sig", newline="")  # noqa: SIM115
+            file = open(_private(self.path), "w", encoding="utf-8", newline="")  # noqa: SIM115
         except OSError as exc:
             if exc.errno == errno.ELOOP:
                 raise _link_refused(self.path) from exc
             raise BadInput(
                 f"{str(self.path)!r} cannot be written: {exc.strerror}. Name another file."
             ) from exc
-        return self._closing.enter_context(file)
+        self._closing.enter_context(file)
+        file.write("\ufeff")  # utf-8-sig would do so too, and encode each line in Python
+        return file
 
 
 def _is_device(path: Path) -> bool:
@@ -113,9 +119,15 @@ def _private(path: Path) -> int:
     return descriptor
 
 
-def _cell(value: object) -> str:
+def _cells(rows: Sequence[Sequence[object]]) -> Iterable[Sequence[str]]:
+    columns = zip(*rows, strict=True)
+    texts = ([value if type(value) is str else _text(value) for value in column] for column in columns)
+    return zip(*map(all_harmless, texts), strict=True)
+
+
+def _text(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, datetime):
         return value.isoformat(timespec="seconds")
-    return harmless(str(value))
+    return str(value)

@@ -33,7 +33,7 @@ class Moment(TypeDecorator[datetime]):
         if value is None:
             return None
         if isinstance(value, str):
-            return datetime.strptime(value, SQLITE_TIME).replace(tzinfo=UTC)
+            return datetime.fromisoformat(value + "+00:00")  # a twentieth of the time that strptime takes
         assert isinstance(value, datetime)
         return value.astimezone(UTC)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from sendonce.adapters.stores.schema import FOLDED, subscribers, suppressions, tenants
 from sendonce.adapters.stores.sql.audit import insert_audit
@@ -238,7 +238,7 @@ def require_tenant(tx: Connection, tenant_id: TenantId) -> None:
         raise NotFound(f"There is no tenant {tenant_id!r}, so nobody was added to its list.")
 
 
-def as_subscriber(row: Row[Any]) -> Subscriber:
+def as_subscriber(row: Sequence[Any]) -> Subscriber:
     """Of a row that ``PERSON`` gave, whose columns have the order of the fields: exports make millions."""
     own_id, tenant_id, email, name, attributes, status, *rest = row
     return Subscriber(own_id, tenant_id, email, name, attributes, SubscriberStatus(status), *rest)

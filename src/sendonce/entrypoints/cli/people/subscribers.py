@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -199,27 +201,26 @@ def export(
     settings = ready_settings(quiet=True)
     check_outputs(settings, output)
     with opened_store(settings) as store:
-        people = _everybody(store.subscribers, status)
+        pages = _pages(store.subscribers, status)
         if json:
-            for person in people:
+            for person in chain.from_iterable(pages):
                 print_json(as_dict(person))
             return
         extra = store.subscribers.attribute_names(DEFAULT_TENANT)
-        own = (*EXPORTED, CONSENT)
-        titles = (*own, *map(attribute_title, extra))
+        titles = (*EXPORTED, CONSENT, *map(attribute_title, extra))
+        own = attrgetter(*EXPORTED, CONSENT)
         with csv_table(output, titles, even_if_empty=True) as table:
-            for person in people:
-                cells = (getattr(person, column) for column in own)
-                table.write((*cells, *(person.attributes.get(name) for name in extra)))
+            for page in pages:
+                table.write_all([(*own(person), *map(person.attributes.get, extra)) for person in page])
     if output:
         say_error(f"{count_of(table.rows, 'subscriber is', 'subscribers are')} in {output}.")
 
 
-def _everybody(subscribers: Subscribers, status: SubscriberStatus | None) -> Iterator[Subscriber]:
-    """Page by page: memory does not grow with the list."""
+def _pages(subscribers: Subscribers, status: SubscriberStatus | None) -> Iterator[Sequence[Subscriber]]:
+    """Memory does not grow with the list."""
     after = ""
     while page := subscribers.all(DEFAULT_TENANT, status=status, after=after, limit=5_000):
-        yield from page
+        yield page
         after = parse_address(page[-1].email).key
 
 
