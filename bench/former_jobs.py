@@ -27,7 +27,7 @@ from sendonce.flows.engine.resolve_doubts import weigh_doubts
 from sendonce.flows.mailouts.explain_progress import explain_progress
 from sendonce.flows.mailouts.steward import Steward
 
-PER_MAILOUT = 1_000_000
+MAILOUTS = 10
 GROUP = 20
 LIVE = 2_000
 QUIET = timedelta(minutes=30)
@@ -41,8 +41,9 @@ def mailout_id(number: int) -> str:
 def fill(store: SqlStore, jobs: int, waiting: int) -> None:
     """``jobs`` that were sent long ago, every second with its event and every fifth to another subscriber,
     and ``waiting`` dispatches."""
-    for number, start in enumerate(range(0, jobs, PER_MAILOUT)):
-        _add_mailout(store, number, start, min(start + PER_MAILOUT, jobs))
+    each = jobs // MAILOUTS
+    for number in range(MAILOUTS):
+        _add_mailout(store, number, number * each, (number + 1) * each)
     for number in range(waiting):
         _let_wait(store, number)
     while store.people.shelve():

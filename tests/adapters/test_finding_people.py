@@ -1,4 +1,4 @@
-"""A person is found in the lists by the folded address; those that are written in another way by their key."""
+"""A person is found in the lists by the folded address, and other spellings of it by their key."""
 
 from __future__ import annotations
 

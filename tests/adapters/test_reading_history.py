@@ -22,6 +22,7 @@ from tests.conftest import OpenStore
 SHORT, LONG = 1_200, 9_000
 # A finisher looks at fifty at a time.
 FEW, MANY = 60, 300
+LONG_TABLES = ("message_jobs", "delivery_events", "subscribers", "dispatches")
 Work = Callable[[Callable[[], object]], int]
 
 
@@ -80,12 +81,12 @@ def pretend(store: SqlStore) -> None:
             connection.exec_driver_sql(
                 "UPDATE sqlite_stat1 SET stat = substr(stat, 1, instr(stat || ' ', ' ') - 1) || '000' || "
                 "substr(stat, instr(stat || ' ', ' ')) "
-                "WHERE tbl IN ('message_jobs', 'delivery_events', 'subscribers')"
+                f"WHERE tbl IN {LONG_TABLES}"
             )
         else:
             connection.exec_driver_sql(
                 "UPDATE pg_class SET reltuples = reltuples * 1000 "
-                "WHERE relname IN ('message_jobs', 'delivery_events', 'subscribers') AND relkind = 'r'"
+                f"WHERE relname IN {LONG_TABLES} AND relkind = 'r'"
             )
         connection.commit()
 
