@@ -62,6 +62,37 @@ def test_the_same_tax_number_merges_and_undo_parts(prospects: Prospects) -> None
     assert look(prospects, "young.ru") == Judged()
 
 
+def test_two_numbers_of_two_companies_make_one_pair(prospects: Prospects) -> None:
+    """ИНН and ОГРН come together. They merge two companies once, and are asked about and undone once."""
+    found_in_turn(prospects, "old.ru", "young.ru")
+    both = Findings(has_contacts=True, inn=[INN], ogrn=[OGRN])
+    prospects.visit(NOW + timedelta(hours=1), old=both, young=both)
+    assert look(prospects, "young.ru", "old.ru") == Judged(merged=1)
+    duplicates = prospects.store.duplicates
+    young = prospects.company("young.ru")
+    assert duplicates.count(DEFAULT_TENANT) == {PairState.MERGED: 1}
+    assert len(duplicates.pairs(DEFAULT_TENANT, PairState.MERGED)) == 1
+    shown = {pair.evidence for pair in duplicates.pairs_of(DEFAULT_TENANT, young.id)}
+    assert shown == {Evidence.INN, Evidence.OGRN}
+    assert duplicates.undo(DEFAULT_TENANT, young.id, "olga", NOW) == 1
+    assert duplicates.count(DEFAULT_TENANT) == {PairState.UNDONE: 1}
+
+
+def test_a_person_is_asked_once_about_two_companies(prospects: Prospects) -> None:
+    """Whatever nominates them: here two numbers that too many sites show."""
+    domains = [f"d{number}.ru" for number in range(4)]
+    found_in_turn(prospects, *domains)
+    both = Findings(has_contacts=True, inn=[INN], ogrn=[OGRN])
+    for visit in prospects.take(now=NOW + timedelta(hours=1)):
+        assert prospects.companies.visited(visit, both, NOW)
+    look(prospects, *domains)
+    duplicates = prospects.store.duplicates
+    first, *others = duplicates.pairs(DEFAULT_TENANT, PairState.NOMINATED)
+    assert len(others) == 2
+    assert duplicates.decide(DEFAULT_TENANT, first.id, one=False, actor="olga", now=NOW)
+    assert list(duplicates.pairs(DEFAULT_TENANT, PairState.NOMINATED)) == others
+
+
 def test_a_hub_takes_apart_what_it_had_merged(prospects: Prospects) -> None:
     domains = [f"d{number}.ru" for number in range(4)]
     found_in_turn(prospects, *domains)

@@ -168,7 +168,10 @@ class Duplicates(Protocol):
     def pairs(
         self, tenant_id: TenantId, state: PairState, *, after: str = "", limit: int = 1000
     ) -> Sequence[KnownPair]:
-        """In the order of their ids. ``after`` is an id. Of those nominated, only what is not one already."""
+        """In the order of their ids. ``after`` is an id. Of those nominated, only what is not one already.
+
+        Two companies are one pair, by the first evidence of it; ``pairs_of`` shows all.
+        """
 
     def count(self, tenant_id: TenantId) -> Mapping[PairState, int]:
         """How many ``pairs`` has of each."""
@@ -176,7 +179,7 @@ class Duplicates(Protocol):
     def pairs_of(self, tenant_id: TenantId, company_id: str) -> Sequence[KnownPair]: ...
 
     def decide(self, tenant_id: TenantId, pair_id: str, *, one: bool, actor: str, now: datetime) -> bool:
-        """A person's word on a pair that was nominated. False if it is not nominated any more."""
+        """A person's word on a pair that was nominated, by whatever evidence. False if it is not any more."""
 
     def undo(self, tenant_id: TenantId, company_id: str, actor: str, now: datetime) -> int:
         """Take a company apart from all that it was merged with: from how many pairs."""

@@ -60,6 +60,14 @@ def _primary_of(company_id: sa.ColumnElement[str]) -> sa.ScalarSelect[str]:
 
 # A pair that is nominated by one evidence and one already by another needs nobody's review.
 _UNDECIDED = (M.state != PairState.NOMINATED) | (_primary_of(M.primary_id) != _primary_of(M.duplicate_id))
+_OTHER_EVIDENCE = company_merges.alias()
+# Several marks may tell the same of two companies: ИНН and ОГРН mostly come together. That is one pair.
+_ONCE = ~sa.exists().where(
+    _OTHER_EVIDENCE.c.primary_id == M.primary_id,
+    _OTHER_EVIDENCE.c.duplicate_id == M.duplicate_id,
+    _OTHER_EVIDENCE.c.state == M.state,
+    _OTHER_EVIDENCE.c.id < M.id,
+)
 # Enough to tell a hub and a common name, and no more: a page of a parking service may have thousands.
 _MOST_BEARERS = max(HUB, MOST_NAMESAKES) + 1
 
@@ -72,11 +80,14 @@ class SqlDuplicates:
         with self._db.writing() as tx:
             self._one_at_a_time(tx, tenant_id)
             news = self._judge(tx, tenant_id, company_id)
-            parted = sum(self._write(tx, tenant_id, pair, now) for pair in news)
             touched = {company_id, *(each for pair in news for each in pair.companies)}
+            known = self._pairs_among(tx, list(touched)) if news else []
+            parted = len({pair.companies for pair in news if self._write(tx, tenant_id, pair, now)})
             self._settle(tx, tenant_id, touched, now)
-        merged = sum(pair.state is PairState.MERGED for pair in news)
-        return Judged(merged, len(news) - merged, parted)
+        merged = {pair.companies for pair in news if pair.state is PairState.MERGED}
+        nominated = {pair.companies for pair in news} - merged
+        already = {pair.companies for pair in known if pair.state is PairState.MERGED}
+        return Judged(len(merged - already), len(nominated), parted)
 
     def _one_at_a_time(self, tx: Connection, tenant_id: TenantId) -> None:
         """Two workers that merge A with B and B with C must see each other's work. SQLite has one writer."""
@@ -183,13 +194,13 @@ class SqlDuplicates:
     def pairs(
         self, tenant_id: TenantId, state: PairState, *, after: str = "", limit: int = 1000
     ) -> Sequence[KnownPair]:
-        query = sa.select(company_merges).where(M.tenant_id == tenant_id, M.state == state, _UNDECIDED)
+        query = sa.select(company_merges).where(M.tenant_id == tenant_id, M.state == state, _UNDECIDED, _ONCE)
         if after:
             query = query.where(M.id > after)
         return self._known(query.order_by(M.id).limit(limit))
 
     def count(self, tenant_id: TenantId) -> Mapping[PairState, int]:
-        query = sa.select(M.state, sa.func.count()).where(M.tenant_id == tenant_id, _UNDECIDED)
+        query = sa.select(M.state, sa.func.count()).where(M.tenant_id == tenant_id, _UNDECIDED, _ONCE)
         query = query.group_by(M.state)
         with self._db.reading() as tx:
             return {PairState(row[0]): row[1] for row in tx.execute(query)}
@@ -224,7 +235,9 @@ class SqlDuplicates:
             row = tx.execute(sa.select(company_merges).where(nominated)).one_or_none()
             if row is None:
                 return False
-            self._say(tx, [row], state, actor, now)
+            same = (M.primary_id == row.primary_id) & (M.duplicate_id == row.duplicate_id)
+            asked = sa.select(company_merges).where(same, M.state == PairState.NOMINATED)
+            self._say(tx, tx.execute(asked).all(), state, actor, now)
             self._settle(tx, tenant_id, (row.primary_id, row.duplicate_id), now)
         return True
 
@@ -237,7 +250,7 @@ class SqlDuplicates:
             self._say(tx, rows, PairState.UNDONE, actor, now)
             touched = {company_id, *(each for row in rows for each in (row.primary_id, row.duplicate_id))}
             self._settle(tx, tenant_id, touched, now)
-        return len(rows)
+        return len({(row.primary_id, row.duplicate_id) for row in rows})
 
     def listed(self, tenant_id: TenantId) -> Sequence[Listed]:
         query = (
