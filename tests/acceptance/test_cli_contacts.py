@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.nursery import run_program
 
 ENVIRONMENT = {"PYTHONUTF8": "1", "COLUMNS": "300"}
@@ -59,3 +61,12 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     done = run_program(["contacts", "extract", "no.html", "--url", "firma.ru"], ENVIRONMENT, tmp_path)
     assert done.returncode == 2
     assert "no.html cannot be read: No such file or directory." in done.stderr
+
+
+@pytest.mark.parametrize("url", ["firma", "ftp://firma.ru/", "https://firma .ru", "https://firma.nosuchtop/"])
+def test_a_url_that_is_none_is_refused(tmp_path: Path, url: str) -> None:
+    """It tells which addresses are the company's own, so a wrong one would change what is found."""
+    (tmp_path / "page.html").write_text(PAGE)
+    done = run_program(["contacts", "extract", "page.html", "--url", url], ENVIRONMENT, tmp_path)
+    assert done.returncode == 2
+    assert f"--url '{url}' is no address on the web." in done.stderr

@@ -14,7 +14,7 @@ from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.domain.prospecting.contact_audits import read_truth
 from sendonce.domain.prospecting.contacts import Contacts
 from sendonce.domain.prospecting.kept_contacts import Contact, ContactKind
-from sendonce.domain.prospecting.sites import shown_domain
+from sendonce.domain.prospecting.sites import SiteKind, shown_domain
 from sendonce.entrypoints.cli.context import check_outputs, opened_prospects, ready_settings, time_zone
 from sendonce.entrypoints.cli.output import (
     JsonFlag,
@@ -47,8 +47,10 @@ def extract(
     json: JsonFlag = False,
 ) -> None:
     """Show which contacts a saved page yields, and where on it they are. Fetches nothing."""
-    from sendonce.wiring.prospecting import contact_reader
+    from sendonce.wiring.prospecting import contact_reader, site_reader
 
+    if url and site_reader().read(url).kind is SiteKind.INVALID:
+        raise BadInput(f"--url {url!r} is no address on the web. Give one such as https://firma.ru/kontakty.")
     contacts = contact_reader().read(_bytes_of(file), url)
     if json:
         print_json(as_dict(contacts))
