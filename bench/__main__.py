@@ -85,15 +85,16 @@ def main() -> int:
             "missing": missing,
             "failed": stage.failed,
             "postfix": version_of_sink(),
-            "postgres": stage.postgres.version() if "postgres" in vars(stage) else "not run",
+            "postgres": stage.postgres.version if "postgres" in vars(stage) else "not run",
             "load_before": load_before,
             "load_after": os.getloadavg()[0],
         }
-    told = report.as_json(findings, about)
+        # Before the servers are stopped: whatever may go wrong there, the figures are kept.
+        told = report.as_json(findings, about)
+        report.write(findings, told, args.json)
+        if args.publish:
+            report.publish(findings, told)
     report.show(findings, stage.failed)
-    report.write(findings, told, args.json)
-    if args.publish:
-        report.publish(findings, told)
     _say(f"{about['seconds']} s. The figures are in {args.json}.")
     for row, why in stage.failed.items():
         _say(f"{row} gave no figure: {why}")

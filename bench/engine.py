@@ -138,16 +138,13 @@ class Postgres:
 
     def __init__(self, uri: str) -> None:
         self._uri = uri
+        with psycopg.connect(uri) as connection:
+            self.version = connection.execute("SELECT current_setting('server_version')").fetchall()[0][0]
 
     def new_database(self, name: str) -> str:
         with psycopg.connect(self._uri, autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}".encode())
         return self._uri.replace("/postgres?", f"/{name}?", 1)
-
-    def version(self) -> str:
-        with psycopg.connect(self._uri) as connection:
-            row = connection.execute("SHOW server_version").fetchone()
-        return str(row[0]) if row else "unknown"
 
 
 @contextmanager

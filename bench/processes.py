@@ -18,7 +18,7 @@ from typing import IO, Any
 
 ROOT = Path(__file__).parent.parent
 PROGRAMS = Path(__file__).parent / "peer_programs"
-LONGEST = 900.0
+LONGEST = 1800.0
 """Seconds after which a child is taken to hang."""
 
 
