@@ -24,7 +24,7 @@ PAGE = ROOT / "docs" / "explanation" / "speed.md"
 CHART = ROOT / "docs" / "images" / "bench.svg"
 TEMPLATE = Path(__file__).with_name("page.md")
 BOUNDS = Path(__file__).with_name("bounds.md")
-_UNEXPLAINED = "It is met on a quiet machine: compare the rounds' lowest and highest, and the load above."
+_UNEXPLAINED = "Why has not been looked into yet."
 
 
 def show(findings: Sequence[Finding], failed: Mapping[str, str]) -> None:
