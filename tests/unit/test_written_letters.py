@@ -122,9 +122,9 @@ def test_a_model_chooses_what_to_say_and_in_which_order() -> None:
 def test_paragraphs_of_an_offer_keep_their_order_and_the_first_is_never_left_out() -> None:
     offer = {"name": "Аудит", "text": "Проверяем сети.\nНе мешаем работе.\nОтчёт за 10 дней."}
     letter = chosen({"company": "Рога", "offer": offer}, "text3", "text2", remark="none")
-    assert "Проверяем сети.\nНе мешаем работе.\nОтчёт за 10 дней." in letter.text
+    assert "Аудит. Проверяем сети.\nНе мешаем работе.\nОтчёт за 10 дней." in letter.text
     letter = chosen({"company": "Рога", "offer": offer}, "text3", remark="none")
-    assert "Проверяем сети.\nОтчёт за 10 дней." in letter.text
+    assert "Аудит. Проверяем сети.\nОтчёт за 10 дней." in letter.text
 
 
 def test_an_offer_may_bring_its_own_questions() -> None:
@@ -247,6 +247,12 @@ OTHERS: list[dict[str, Any]] = [
         "offer": {"name": "Backup", "text": "No lock-in. Cancel!", "price": "$9.90 per month"},
     },
 ]
+
+
+def test_a_letter_names_what_is_offered() -> None:
+    offer = {"name": "Торцевые уплотнения", "text": "Поставляем со склада за 3 дня."}
+    text = write_letter(read_brief({"company": "Рога", "offer": offer}), None).text
+    assert "Предлагаем: Торцевые уплотнения. Поставляем со склада за 3 дня." in text
 
 
 @pytest.mark.parametrize("brief", [RUSSIAN, ENGLISH, *OTHERS])

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from sendonce.domain.people.offers import Offer
 from sendonce.domain.prospecting.briefs import Brief, CompanyBrief
 from sendonce.domain.prospecting.letter_words import telling_stems
 
@@ -26,8 +27,8 @@ _WORDS = {
             "question_to": "{offer}: вопрос к {company}",
         },
         "opening": {
-            "about": "Пишем вам по поводу {company}{place}.",
             "useful": "Пишем вам, потому что наше предложение может быть полезно {company}{place}.",
+            "offer": "У нас есть предложение для {company}{place}.",
             "together": "Хотим предложить сотрудничество {company}{place}.",
         },
         "question": {
@@ -47,8 +48,8 @@ _WORDS = {
             "question_to": "{offer}: a question for {company}",
         },
         "opening": {
-            "about": "We are writing to you about {company}{place}.",
             "useful": "We are writing to you because our offer may be useful to {company}{place}.",
+            "offer": "We have an offer for {company}{place}.",
             "together": "We would like to work with {company}{place}.",
         },
         "question": {
@@ -123,18 +124,27 @@ def lines_for(brief: Brief) -> LetterLines:
         "place": f" ({company.city})" if company.city and known else "",
     }
     subjects = {name: line.format(**slots) for name, line in ours["subject"].items()}
-    has_text = len(offer.text) > len(offer.name)
-    texts = offer.text.splitlines() if has_text else [say["offer"].format(said=_bare(offer.name))]
     fixed = {"price": _bare(offer.price), "link": offer.link}
     return LetterLines(
         subjects={name: line for name, line in subjects.items() if len(line) <= LONGEST_SUBJECT},
         openings={name: line.format(**slots) for name, line in ours["opening"].items()},
         remarks=dict(_remarks(brief, say)),
-        texts=_numbered("text", texts),
+        texts=_numbered("text", _texts(offer, say)),
         benefits=_numbered("benefit", offer.benefits),
         fixed=tuple(say[name].format(said=said) for name, said in fixed.items() if said),
         questions=_numbered("question", offer.questions) or ours["question"],
     )
+
+
+def _texts(offer: Offer, say: Mapping[str, str]) -> list[str]:
+    """The paragraphs of the offer. What is offered is named, if they do not do so."""
+    named = say["offer"].format(said=_bare(offer.name))
+    if len(offer.text) <= len(offer.name):
+        return [named]
+    first, *others = offer.text.splitlines()
+    if telling_stems(offer.name).isdisjoint(telling_stems(offer.text)):
+        first = f"{named} {first}"
+    return [first, *others]
 
 
 def _remarks(brief: Brief, say: Mapping[str, str]) -> Iterator[tuple[str, str]]:
