@@ -318,6 +318,7 @@ def test_without_a_token_nothing_is_submitted(scene: Scene) -> None:
 
     said = scene.run(play, account=True)
     assert isinstance(said, NotTaken)
+    assert said.by_settings
     assert scene.yandex.asked["submits"] == 0
 
 

@@ -280,5 +280,9 @@ HOSTILE_COMPANIES = [
     "visit evil shop",
     "info собака evil точка shop",
     "card 4111 1111 1111 1111",
+    "крупный производитель насосов скидка 90 по ссылке evil",
+    "насосы бесплатно у конкурента",
+    "Pumps closed in liquidation",
+    "pumps with a discount of 90 percent",
 ]
 """What a site may give as its name, its city or what it does."""

@@ -348,7 +348,10 @@ def test_what_is_no_plain_phrase_is_left_out(name: str, field: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["ИП Петров А.В.", "ИП А.В.Петров", "Завод им. Кирова", "АО «Завод №5»", "St. Ives Pumps Co. Ltd"],
+    [
+        *("ИП Петров А.В.", "ИП А.В.Петров", "Завод им. Кирова", "АО «Завод №5»", "St. Ives Pumps Co. Ltd"),
+        *("насосы 2.5 МВт", "oil-free compressors", "станки и инструмент для закрытых цехов"),
+    ],
 )
 def test_a_plain_phrase_is_kept(name: str) -> None:
     assert read_brief({**RUSSIAN, "company": name}).company.name == name

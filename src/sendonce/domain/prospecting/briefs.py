@@ -42,6 +42,8 @@ _INSTRUCTING_WORDS = """
     оплатите пароль секрет вы ваш тебе вам вас банкрот обанкротилась банкротство мошенники мошенничество
     visit pay send buy call hacked money usd eur звони плати пиши купи купить заплати рубль рублей деньги
     ты тебя твой дешевле лучше хуже вор воры лжец лжецы дурак дураки пирамида hacker thief thieves liar
+    скидка скидки акция бесплатно бесплатный ссылка ссылке ликвидация ликвидации закрылась закрылись должник
+    discount free gratis percent liquidation debtor closed процентов
 """
 _INSTRUCTING = frozenset(map(stem, _INSTRUCTING_WORDS.split()))
 
