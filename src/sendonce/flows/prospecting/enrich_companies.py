@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import ParamSpec, TypeVar
 
 from sendonce.domain.engine.failpoints import failpoint
 from sendonce.domain.prospecting.companies import Fact, Findings, Visit
@@ -19,6 +20,9 @@ from sendonce.domain.prospecting.kept_contacts import ContactKind, SeenContact, 
 from sendonce.domain.prospecting.readings import FactKind, SiteReading
 from sendonce.domain.prospecting.tasks import next_attempt
 from sendonce.ports.prospecting import Crawler, MailDomains, ProspectingStore, Sites
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -44,29 +48,39 @@ class Enricher:
     at_once: int
     lease: timedelta
     done: Enriched = field(default_factory=Enriched)
+    # Of what was read. Threads that wait for each other's writes would keep pages from being read.
+    _one_writer: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def run(self, limit: int | None = None) -> Enriched:
         """Until nobody waits, or ``limit`` companies were visited."""
         waiting = _Waiting(self._take, limit)
+        async with asyncio.TaskGroup() as tasks:
 
-        async def visit_one_after_another() -> None:
-            while (visit := await waiting.next()) is not None:
-                await self._visit(visit)
+            async def visit_one_after_another() -> None:
+                settling = None
+                while (visit := await waiting.next()) is not None:
+                    reading = await self.crawler.visit(visit.company.website_url)
+                    # What was read is written while the next site is visited, and no more than that waits.
+                    if settling is not None:
+                        await settling
+                    settling = tasks.create_task(self._settle(visit, reading))
 
-        async with asyncio.TaskGroup() as visitors:
             for _ in range(self.at_once):
-                visitors.create_task(visit_one_after_another())
+                tasks.create_task(visit_one_after_another())
         return self.done
 
-    async def _visit(self, visit: Visit) -> None:
-        reading = await self.crawler.visit(visit.company.website_url)
+    async def _settle(self, visit: Visit, reading: SiteReading) -> None:
         seen = contacts_on(reading.pages, self._own_domains(visit, reading))
         if not any(it.kind is ContactKind.EMAIL for it in seen) and await self._put_off(visit, reading):
             return
         if reading.home is None:
-            await asyncio.to_thread(self._give_up, visit, reading)
+            await self._write(self._give_up, visit, reading)
         else:
-            await asyncio.to_thread(self._keep, visit, reading, await self._with_mail(seen))
+            await self._write(self._keep, visit, reading, await self._with_mail(seen))
+
+    async def _write(self, change: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        async with self._one_writer:
+            return await asyncio.to_thread(change, *args, **kwargs)
 
     def _take(self, most: int) -> Sequence[Visit]:
         """As many as are visited at once: none waits longer for its turn than another visit takes."""
@@ -81,7 +95,7 @@ class Enricher:
             return False
         put_off = self.store.companies.put_off
         # Counted after the write, here and below, not around it: other visits count meanwhile.
-        was_put_off = await asyncio.to_thread(put_off, visit, again, reading.reason, now)
+        was_put_off = await self._write(put_off, visit, again, reading.reason, now)
         self.done.put_off += was_put_off
         return True
 
