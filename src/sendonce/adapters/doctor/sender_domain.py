@@ -73,7 +73,7 @@ class SenderDomainProbe:
         if await self._records.exists(self._domain):
             return None
         if not await self._records.works():
-            raise Unavailable("it says of every name that there is none.")
+            raise Unavailable("The name servers say of every name that there is none.")
         return stop(
             "dns.domain",
             f"The domain {self._domain} does not exist: receivers refuse letters from it.",
