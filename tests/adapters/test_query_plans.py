@@ -87,6 +87,26 @@ def test_only_the_jobs_of_a_state_are_looked_at(question: str, sqlite_url: str) 
                 assert not [s for s in looks if s.startswith("SCAN") and s not in through_a_state], explained
 
 
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
+WATCHED: dict[str, Callable[[SqlStore], object]] = {
+    "message_jobs_unheard": lambda store: store.gauge_log.unheard("ses", LONG_AGO, store.ledger.now()),
+    "delivery_events_received": lambda store: store.gauge_log.last_event(),
+}
+
+
+@pytest.mark.parametrize("index", WATCHED)
+def test_the_watch_reads_the_newest_rows_by_their_index(index: str, sqlite_url: str) -> None:
+    with closing(open_store(sqlite_url)) as store:
+        engine = store.database.engine
+        with overheard(engine) as statements:
+            WATCHED[index](store)
+        statement, values = statements[-1]
+        with engine.connect() as connection:
+            plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)]
+        assert any(index in step for step in plan), plan
+        assert not any("TEMP B-TREE" in step for step in plan), plan
+
+
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_a_claim_reads_no_dispatch_of_another_sender(kind: str, open_any_store: OpenStore) -> None:
     """Nor does the look for senders that have letters read more than the first of each."""

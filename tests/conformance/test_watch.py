@@ -59,6 +59,8 @@ def test_a_held_sender_is_told_once_and_its_end(tower: Tower) -> None:
     )
     assert tower.look() == ["The sender a@b.example is held: wrong password"]
     assert tower.look() == []
+    tower.an_hour_later()
+    assert tower.look() == [], "it is no news that it still stands"
     assert tower.store.sender_holds.end(hold)
     assert tower.look() == ["It is over: The sender a@b.example is held: wrong password"]
     assert tower.look() == []
