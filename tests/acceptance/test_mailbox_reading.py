@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sendonce.adapters.stores.sql.store import open_store
 from sendonce.sandbox.mailbox import Mailbox
 from tests.adapters.mailbox_stage import running_mailbox
 from tests.nursery import run_program, start_sandbox
@@ -139,3 +142,18 @@ def test_a_sender_has_a_mailbox_of_its_own(tmp_path: Path, sqlite_url: str, mail
         "sender", "add", "joe@acme.example", "--folder", "here", "--imap-host", "imap.example.com", code=2
     )
     assert "read with the account of its SMTP host" in refused
+
+
+def test_a_mailbox_that_another_process_reads_is_left_alone(
+    tmp_path: Path, postgres_url: str, mailbox: Mailbox
+) -> None:
+    home = Home(tmp_path, postgres_url, mailbox)
+    name = f"{mailbox.address}@127.0.0.1:{mailbox.imap_port}"
+    with closing(open_store(postgres_url)) as store:
+        assert store.leases.take(f"mailbox/{name}", "another worker", timedelta(minutes=5))
+        (read,) = home.json("mailbox", "read")
+        assert (read["mailbox"], read["read_elsewhere"]) == (name, True)
+        assert "another process is reading it now" in home.run("mailbox", "read")
+        store.leases.leave(f"mailbox/{name}", "another worker")
+    assert not home.json("mailbox", "read")[0]["read_elsewhere"]
+    assert not home.json("mailbox", "read")[0]["read_elsewhere"], "its own lease is left at the end"

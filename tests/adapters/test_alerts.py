@@ -13,9 +13,12 @@ import pytest
 from sendonce.adapters.alerts.telegram import Telegram
 from sendonce.adapters.stores.sql.store import SqlStore, open_store
 from sendonce.domain.engine.jobs import JobState
+from sendonce.domain.engine.senders import HoldOrder
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import Unavailable
 from sendonce.flows.engine.alert import raise_alert, tell_alerts
+from sendonce.settings import load_settings
+from sendonce.wiring.alerts import alert_chores
 
 TOKEN = "123456:sandbox-token"
 
@@ -134,3 +137,19 @@ def test_where_nobody_is_named_nothing_piles_up(store: SqlStore, bot: Bot) -> No
     with store.database.writing() as tx:
         tx.exec_driver_sql("DELETE FROM leases WHERE name = 'alerts'")
     assert tell_alerts(store, DEFAULT_TENANT, Telegram(bot.url, TOKEN, "42"), ()) == 0
+
+
+def test_a_worker_watches_and_tells(store: SqlStore, bot: Bot) -> None:
+    """As its settings say, from a sender that is held to the message and back."""
+    given = {"TELEGRAM_BOT_TOKEN": TOKEN, "TELEGRAM_CHAT_ID": "42", "TELEGRAM_API_URL": bot.url}
+    (_, watch), (_, tell) = alert_chores(load_settings(given, None), store)
+    hold = store.sender_holds.hold("smtp/host:587/a@b.example", HoldOrder("535", "wrong password", 60.0))
+    for _ in range(2):
+        watch()
+        tell()
+        store.sender_holds.end(hold)
+        with store.database.writing() as tx:  # a minute later
+            tx.exec_driver_sql("DELETE FROM leases WHERE name IN ('alerts', 'watch')")
+    held = "The sender a@b.example is held: wrong password"
+    assert [message["text"] for message in bot.told] == [held, f"It is over: {held}"]
+    assert len(store.gauge_log.last_day()) == 1

@@ -107,6 +107,19 @@ def test_the_watch_reads_the_newest_rows_by_their_index(index: str, sqlite_url: 
         assert not any("TEMP B-TREE" in step for step in plan), plan
 
 
+def test_the_books_of_tenants_leave_out_what_is_long_over(sqlite_url: str) -> None:
+    with closing(open_store(sqlite_url)) as store:
+        engine = store.database.engine
+        with overheard(engine) as statements:
+            store.gauge_log.take()
+        ((statement, values),) = [each for each in statements if "UNION" in each[0]]
+        with engine.connect() as connection:
+            plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)]
+        looks = [step for step in plan if " dispatches" in step]
+        assert any("dispatches_open" in step for step in looks), plan
+        assert all("dispatches_open" in step or "(id>?)" in step for step in looks), plan
+
+
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_a_claim_reads_no_dispatch_of_another_sender(kind: str, open_any_store: OpenStore) -> None:
     """Nor does the look for senders that have letters read more than the first of each."""
