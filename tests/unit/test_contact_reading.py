@@ -149,6 +149,15 @@ def test_the_best_place_comes_first_and_each_address_once() -> None:
     assert [email.freemail for email in emails] == [False, False, False, True]
 
 
+def test_only_one_address_of_page_and_frames_is_primary() -> None:
+    html = '<a href="mailto:info@firma.ru">x</a><iframe srcdoc="<p>sales@firma.ru</p>"></iframe>'
+    emails = read(html).emails
+    assert [(email.value, email.primary) for email in emails] == [
+        ("info@firma.ru", True),
+        ("sales@firma.ru", False),
+    ]
+
+
 def test_a_studio_reads_its_own_mail() -> None:
     """The words that tell a web studio's address say nothing about the owner of the page."""
     html = '<p>Разработка сайтов: hello@studio.ru</p><a href="mailto:hello@studio.ru">Создание сайтов</a>'

@@ -6,6 +6,7 @@ import codecs
 import html
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from urllib.parse import unquote
 
@@ -203,8 +204,8 @@ class _Reading:
         for node in self._page.select("iframe[srcdoc]", b"srcdo")[:_MAX_FRAMES]:
             frame = read_page((node.attributes.get("srcdoc") or "").encode("utf-8", "replace"))
             found = _Reading(frame, self._own, self._suffixes).contacts()
-            self._emails += found.emails
-            self._phones += found.phones
+            self._emails += (replace(email, primary=False) for email in found.emails)
+            self._phones += (replace(phone, primary=False) for phone in found.phones)
             self._inn |= dict.fromkeys(found.inn)
             self._ogrn |= dict.fromkeys(found.ogrn)
 

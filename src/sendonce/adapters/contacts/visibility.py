@@ -71,7 +71,7 @@ _WORK_OF_BLOCK = 100_000
 
 def show_as_seen(tree: LexborHTMLParser, styles: str, lowered: bytes) -> None:
     """Take out what no reader sees, turn what is written backwards, put in what styles and icons write."""
-    styled = b"style=" in lowered
+    styled = b"yle=" in lowered
     if styled or b"idden" in lowered:
         nodes = tree.css(_HIDDEN_NODES)[:_MAX_NODES]
         remove_hidden([node for node in nodes if _is_hidden(node)], _INLINE)
@@ -100,12 +100,8 @@ def remove_decoys(tree: LexborHTMLParser, styles: str, lowered: bytes, near: fro
 
 def _has_picture_in_word(lowered: bytes) -> bool:
     """``info<img alt="@">firma.ru``: a picture behind a letter or a digit."""
-    at = lowered.find(b"<img")
-    while at >= 0:
-        if lowered[max(0, at - 2) : at].rstrip()[-1:].isalnum():
-            return True
-        at = lowered.find(b"<img", at + 1)
-    return False
+    *before, _ = lowered.split(b"<img")
+    return any(text[-2:].rstrip()[-1:].isalnum() for text in before)
 
 
 def _is_hidden(node: LexborNode) -> bool:

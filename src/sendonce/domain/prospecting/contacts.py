@@ -96,7 +96,7 @@ def ranked_emails(found: Iterable[Email]) -> list[Email]:
         if known is None or known.quality < email.quality:
             best[email.value] = email
     ranked = sorted(best.values(), key=lambda email: -email.quality)
-    return [replace(email, primary=place == 0) for place, email in enumerate(ranked)]
+    return [replace(email, primary=True) for email in ranked[:1]] + ranked[1:]
 
 
 def ranked_phones(found: Iterable[Phone]) -> list[Phone]:
@@ -107,6 +107,6 @@ def ranked_phones(found: Iterable[Phone]) -> list[Phone]:
         extension = phone.extension or (known.extension if known else None)
         if known is None or known.quality < phone.quality:
             known = phone
-        best[phone.value] = replace(known, extension=extension)
+        best[phone.value] = known if known.extension == extension else replace(known, extension=extension)
     ranked = sorted(best.values(), key=lambda phone: -phone.quality)
-    return [replace(phone, primary=place == 0) for place, phone in enumerate(ranked)]
+    return [replace(phone, primary=True) for phone in ranked[:1]] + ranked[1:]

@@ -46,10 +46,11 @@ _BRACKETED_DOT = re.compile(
 )
 # What may stand for an @ on a whole page: rough, and found by its first character, which is quicker than a
 # pattern.
-_OPENERS = "[({<«*_|~#=/"
+_OPENERS = "[({«*_|~#/"
 _HINT = re.compile(r"[\[({<«*_|~#=/]\s?_?[@aAаАэЭсСsSdDзЗeEоО][\w -]{0,12}\s?[\])}>»*_|~#=/]")
 _MAX_OPENERS = 10_000
-_SPELLED = ("соба", "Соба", "СОБА", "soba", "-at-", " dot ", "DOT", " точка ")
+# Some Cyrillic letters end in the byte of "<" or "=", which makes these slow to find alone.
+_SPELLED = ("соба", "Соба", "СОБА", "soba", "-at-", " dot ", "DOT", " точка ", "=at=", "<at", "<@")
 # What is in a text whose words stand for signs; most texts have none of it, and are done with sooner.
 _DOG_MARKS = ("соба", "soba", "dog")
 _DASHED_MARKS = ("-at-", "-@-")
@@ -81,6 +82,7 @@ _AT_THEN_SPACE = re.compile(r"(?<=[A-Za-z0-9])@\s{1,4}(?=[\w-]+\s*\.)")
 # Letters that look alike, and are typed by mistake or to mislead machines.
 _CYRILLIC_AS_LATIN = str.maketrans("асеорхуіѕјАВСЕНКМОРТХ", "aceopxyisjABCEHKMOPTX")
 _AROUND_AT = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w.-]{3,100}")
+_TWO_ALPHABETS = re.compile(r"[A-Za-z](?:[а-яёіѕј]|(?<=[а-яёіѕјА-ЯЁ].))")
 _LATIN = re.compile(r"[A-Za-z]")
 _CYRILLIC_IN_ROW = re.compile(r"[^\W\d_A-Za-z]{2}")
 
@@ -195,7 +197,8 @@ def reveal(text: str) -> str:
         if "ⓐ" in text:
             text = _CIRCLED.sub("@", text)
         text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).replace("。", ".")
-        text = _AROUND_AT.sub(_in_one_alphabet, text)
+        if _TWO_ALPHABETS.search(text):
+            text = _AROUND_AT.sub(_in_one_alphabet, text)
         if "\u2010" in text:  # U+2011 is made this one before
             text = text.replace("\u2010", "-")
     if "&" in text:
