@@ -116,7 +116,7 @@ def free_port() -> int:
 
 
 def wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
-    ends = time.monotonic() + 10
+    ends = time.monotonic() + 60
     while time.monotonic() < ends and process.poll() is None:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:

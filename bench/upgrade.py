@@ -1,8 +1,9 @@
-"""How long `db upgrade` takes with a million jobs of the second schema, and how long others wait for it.
+"""How long `db upgrade` takes with a million jobs of a former schema, and how long others wait for it.
 
-    python -m bench.upgrade [JOBS]
+    python -m bench.upgrade [JOBS [SCHEMA]]
 
-On SQLite and on PostgreSQL, while somebody else writes to the jobs every few milliseconds.
+On SQLite and on PostgreSQL, while somebody else writes to the jobs every few milliseconds. The former schema
+is the second, or a later one such as 0005.
 """
 
 from __future__ import annotations
@@ -45,11 +46,9 @@ ROWS = (
 
 def fill(url: str, jobs: int) -> None:
     """A database of the second schema: half of the jobs are sent, half wait."""
+    upgrade_to(url, "0002")
     database = Database(url)
     with database.migrating() as tx:
-        config = migration_config()
-        config.attributes["connection"] = tx
-        command.upgrade(config, "0002")
         for statement in ROWS:
             tx.exec_driver_sql(statement)
         ledger = "INSERT INTO ledger (one, ledger_id, pepper, created_at) VALUES (1, :id, :pepper, :at)"
@@ -61,6 +60,15 @@ def fill(url: str, jobs: int) -> None:
             "'user' || i || '@example.com', 'user' || i || '@example.com', 'key' || i, '{}', "
             f"CASE WHEN i > {jobs} / 2 THEN 'sent' ELSE 'scheduled' END, {AT} FROM n"
         )
+    database.close()
+
+
+def upgrade_to(url: str, schema: str) -> None:
+    database = Database(url)
+    with database.migrating() as tx:
+        config = migration_config()
+        config.attributes["connection"] = tx
+        command.upgrade(config, schema)
     database.close()
 
 
@@ -100,15 +108,16 @@ def timed_upgrade(url: str) -> tuple[float, float]:
     return seconds, neighbour.longest
 
 
-def main(jobs: int = 1_000_000) -> None:
+def main(jobs: str = "1000000", schema: str = "0002") -> None:
     with tempfile.TemporaryDirectory() as name, postgres(Path(name)) as server:
-        measure("SQLite", f"sqlite:///{name}/sendonce.db", jobs)
+        measure("SQLite", f"sqlite:///{name}/sendonce.db", int(jobs), schema)
         url = server.new_database("sendonce")
-        measure("PostgreSQL", url.replace("postgresql://", "postgresql+psycopg://", 1), jobs)
+        measure("PostgreSQL", url.replace("postgresql://", "postgresql+psycopg://", 1), int(jobs), schema)
 
 
-def measure(name: str, url: str, jobs: int) -> None:
+def measure(name: str, url: str, jobs: int, schema: str) -> None:
     fill(url, jobs)
+    upgrade_to(url, schema)
     seconds, longest = timed_upgrade(url)
     database = Database(url)
     books = SqlStore(database).jobs.books(MAILOUT)
@@ -117,4 +126,4 @@ def measure(name: str, url: str, jobs: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(*sys.argv[1:])
