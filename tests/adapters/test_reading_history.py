@@ -20,7 +20,7 @@ from tests.conftest import OpenStore
 
 # Some looks read the last few hundred events: there are more of them in either.
 SHORT, LONG = 1_200, 9_000
-# A finisher looks at fifty at a time.
+# A finisher looks at twenty-five at a time.
 FEW, MANY = 60, 300
 LONG_TABLES = ("message_jobs", "delivery_events", "subscribers", "dispatches")
 Work = Callable[[Callable[[], object]], int]

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 CHUNK = 5_000
 LOOK_EVERY = 60.0
-LOOK_AT_MOST = 50
+LOOK_AT_MOST = 25
 BEYOND_EVERY_RETRY = timedelta(days=1)
 """A job that the engine put off so much further than any retry got its time from a clock that was wrong."""
 
