@@ -54,12 +54,15 @@ def audit(store: Store) -> list[tuple[str, str, str]]:
     ]
 
 
-def make_tenant(store: Store, tenant_id: str) -> None:
+def make_tenant(store: Store, tenant_id: str, weight: int = 1) -> None:
     """Another tenant beside the default one."""
     if isinstance(store, SqlStore):
         with store.database.writing() as tx:
             now = store.database.now(tx)
-            tx.execute(tenants.insert().values(id=tenant_id, name=tenant_id, created_at=now))
+            own = {"id": tenant_id, "name": tenant_id, "weight": weight}
+            tx.execute(tenants.insert().values(**own, created_at=now))
+    else:
+        store.state.tenant_weights[tenant_id] = weight
 
 
 def ended_attempts(store: Store, job_id: str) -> list[tuple[int, str]]:

@@ -102,6 +102,19 @@ def test_tenants_share_the_claims(stage: Stage) -> None:
     assert counted[single] == 40
 
 
+def test_a_tenant_of_thrice_the_weight_is_served_thrice_as_often(stage: Stage) -> None:
+    """In any prefix of the claims, give or take a group, however many dispatches and jobs each has."""
+    make_tenant(stage.store, OTHER_TENANT, weight=3)
+    light = {dispatch(stage, 100), dispatch(stage, 100)}
+    heavy = dispatch(stage, 100, tenant=OTHER_TENANT)
+    order = served(stage, 12)
+    for groups in range(1, 13):
+        counted = sum(name in light for name in order[: groups * 10])
+        assert abs(counted - groups * 10 / 4) <= 10
+    assert Counter(name in light for name in order) == {True: 30, False: 90}
+    assert heavy in order
+
+
 def test_tenants_share_the_claims_of_each_sender(stage: Stage) -> None:
     """What a tenant was served at another sender puts it neither ahead nor behind at this one."""
     make_tenant(stage.store, OTHER_TENANT)

@@ -155,6 +155,9 @@ class Tenants(Protocol):
     def add(self, tenant_id: TenantId, name: str, actor: str) -> bool:
         """False for one that is there already."""
 
+    def set_terms(self, tenant_id: TenantId, weight: int, daily: int | None, actor: str) -> None:
+        """Its share beside other tenants and its letters a day; in the audit log, too."""
+
     def get(self, tenant_id: TenantId) -> Tenant | None: ...
 
     def all(self) -> Sequence[Tenant]: ...

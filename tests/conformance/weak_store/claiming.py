@@ -27,6 +27,7 @@ class FairShare:
 
     dispatches: dict[str, DispatchRow]
     tenant_turns: dict[tuple[str, str], float]
+    tenant_weights: dict[str, int]
 
 
 class Claims:
@@ -76,6 +77,7 @@ class Claims:
         share = FairShare(
             {key: copy(entry) for key, entry in self._state.dispatches.items()},
             dict(self._state.tenant_turns),
+            self._state.tenant_weights,
         )
         tenants = {share.dispatches[key].dispatch.tenant_id for key in due}
         picked: list[JobRow] = []

@@ -21,6 +21,8 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _COUNTRY = re.compile(r"[A-Z]{2}")
 LANGUAGES = ("ru", "en")
 USUAL_LANGUAGE = "ru"
+HEAVIEST = 1000
+"""The greatest weight of a tenant."""
 
 
 class Basis(StrEnum):
@@ -30,9 +32,14 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
+    """``weight`` is its share beside other tenants; ``daily`` bounds its letters of campaigns in any 24
+    hours, from all its senders together."""
+
     id: TenantId
     name: str
     created_at: datetime
+    weight: int = 1
+    daily: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sendonce.domain.engine.tenants import TenantId
-from sendonce.domain.people.directions import USUAL_LANGUAGE, Direction, NewDirection, tenant_named
+from sendonce.domain.people.directions import (
+    HEAVIEST,
+    USUAL_LANGUAGE,
+    Direction,
+    NewDirection,
+    Tenant,
+    tenant_named,
+)
 from sendonce.domain.people.offers import read_offer, require_language
-from sendonce.errors import NotFound
+from sendonce.errors import BadInput, NotFound
 from sendonce.ports.people import TenantStore
 
 
@@ -15,6 +22,27 @@ def add_tenant(store: TenantStore, tenant_id: str, name: str, actor: str) -> boo
     """False for one that is there already."""
     named = tenant_named(tenant_id)
     return store.tenants.add(named, name or tenant_id, actor)
+
+
+def set_terms(
+    store: TenantStore, tenant_id: str, weight: int | None, daily: int | None, actor: str
+) -> Tenant:
+    """What is None stays as it was; a ``daily`` of 0 is no limit."""
+    known = require_tenant(store, tenant_id)
+    before = store.tenants.get(known)
+    assert before is not None
+    after = replace(
+        before,
+        weight=before.weight if weight is None else weight,
+        daily=before.daily if daily is None else daily or None,
+    )
+    if not 1 <= after.weight <= HEAVIEST:
+        raise BadInput(f"--weight: {after.weight} is not from 1 to {HEAVIEST}.")
+    if after.daily is not None and after.daily < 0:
+        raise BadInput(f"--daily: {after.daily} is below 0. Write 0 for no limit.")
+    if after != before:
+        store.tenants.set_terms(known, after.weight, after.daily, actor)
+    return after
 
 
 def put_direction(store: TenantStore, tenant_id: TenantId, new: NewDirection, actor: str) -> Direction:

@@ -253,7 +253,8 @@ def charge(state: State, dispatch_id: str, *, tenant: bool) -> None:
     entry.served = charged(entry.served, entry.dispatch.weight)
     if tenant:
         place = (entry.dispatch.sender_id, entry.dispatch.tenant_id)
-        state.tenant_turns[place] = charged(state.tenant_turns[place], 1)
+        weight = state.tenant_weights.get(entry.dispatch.tenant_id, 1)
+        state.tenant_turns[place] = charged(state.tenant_turns[place], weight)
 
 
 def _ids(count: int, now: datetime) -> list[str]:

@@ -124,6 +124,7 @@ class State:
     letters: dict[str, Letter] = field(default_factory=dict)
     dispatches: dict[str, DispatchRow] = field(default_factory=dict)
     tenant_turns: dict[tuple[str, str], float] = field(default_factory=dict)
+    tenant_weights: dict[str, int] = field(default_factory=dict)
     mailouts: dict[str, MailoutRow] = field(default_factory=dict)
     subscribers: dict[tuple[str, str], Subscriber] = field(default_factory=dict)
     sign_ups: dict[str, SignUp] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Table, Text
+from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Integer, Table, Text, text
 
 from sendonce.adapters.stores.schema.columns import (
     Document,
@@ -23,6 +23,9 @@ tenants = Table(
     Column("id", Text, primary_key=True),
     Column("name", Text, nullable=False),
     moment("created_at", nullable=False),
+    # Its share beside other tenants, and its letters of campaigns in any 24 hours.
+    Column("weight", Integer, nullable=False, server_default=text("1")),
+    Column("daily", Integer),
 )
 
 subscribers = Table(

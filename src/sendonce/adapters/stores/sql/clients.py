@@ -17,6 +17,7 @@ from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.directions import Basis, Direction, NewDirection, Tenant
 
 T, D = tenants.c, directions.c
+_TENANT = (T.id, T.name, T.created_at, T.weight, T.daily)
 _TOLD = tuple(field.name for field in fields(NewDirection))
 
 
@@ -34,14 +35,20 @@ class SqlTenants:
                 insert_audit(tx, now, actor, "add_tenant", tenant_id, {"name": name})
             return added
 
+    def set_terms(self, tenant_id: TenantId, weight: int, daily: int | None, actor: str) -> None:
+        terms = {"weight": weight, "daily": daily}
+        with self._db.writing() as tx:
+            tx.execute(tenants.update().where(T.id == tenant_id).values(terms))
+            insert_audit(tx, self._db.now(tx), actor, "set_terms", tenant_id, terms)
+
     def get(self, tenant_id: TenantId) -> Tenant | None:
         with self._db.reading() as tx:
-            row = tx.execute(sa.select(T.id, T.name, T.created_at).where(T.id == tenant_id)).one_or_none()
+            row = tx.execute(sa.select(*_TENANT).where(T.id == tenant_id)).one_or_none()
             return Tenant(*row) if row else None
 
     def all(self) -> Sequence[Tenant]:
         with self._db.reading() as tx:
-            return [Tenant(*row) for row in tx.execute(sa.select(T.id, T.name, T.created_at).order_by(T.id))]
+            return [Tenant(*row) for row in tx.execute(sa.select(*_TENANT).order_by(T.id))]
 
 
 class SqlDirections:

@@ -29,18 +29,25 @@ TenantOption = Annotated[str, typer.Option("--tenant", help="The client; 'tenant
 def add_tenant(
     tenant: Annotated[str, typer.Argument(metavar="ID", help="Lower-case letters, digits and dashes.")],
     name: Annotated[str, typer.Option(help="As people call it.")] = "",
+    weight: Annotated[int | None, typer.Option(help="Its share beside other clients; usually 1.")] = None,
+    daily: Annotated[
+        int | None,
+        typer.Option(help="Letters of campaigns in any 24 hours, from all its senders; 0: no limit."),
+    ] = None,
     json: JsonFlag = False,
 ) -> None:
-    """Add a client."""
-    from sendonce.flows.people.add_client import add_tenant
+    """Add a client, or change what was said of its weight and its letters a day."""
+    from sendonce.flows.people.add_client import add_tenant, set_terms
 
     tenant_named(tenant)
     with opened_clients(ready_settings(), make=True) as store:
         added = add_tenant(store, tenant, name, getpass.getuser())
+        terms = set_terms(store, tenant, weight, daily, getpass.getuser())
     if json:
-        print_json({"id": tenant, "added": added})
-    else:
-        say(f"Added {tenant}." if added else f"{tenant} was there already.")
+        print_json({"id": tenant, "added": added, "weight": terms.weight, "daily": terms.daily})
+        return
+    bound = f"{terms.daily} letters a day" if terms.daily else "no limit a day"
+    say(f"{'Added' if added else 'Known:'} {tenant}, with weight {terms.weight} and {bound}.")
 
 
 @tenants.command("list")
@@ -52,8 +59,9 @@ def list_tenants(json: JsonFlag = False) -> None:
     if json:
         print_json(found)
     else:
-        rows = [[each["id"], each["name"], each["created_at"]] for each in found]
-        print_table("Tenants", ["id", "name", "added"], rows, time_zone(settings))
+        columns = ["id", "name", "weight", "daily", "created_at"]
+        rows = [[each[column] for column in columns] for each in found]
+        print_table("Tenants", [*columns[:-1], "added"], rows, time_zone(settings))
 
 
 @directions.command("add")
