@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 from zoneinfo import ZoneInfo
@@ -41,13 +41,13 @@ OFFICE = Window()
 
 @dataclass(frozen=True)
 class SetClock(CampaignClock):
-    """Shows what the test sets. Whatever its slot, a letter is due for the engine at once."""
+    """Shows what the test set at that moment. Whatever its slot, a letter is due for the engine at once."""
 
     store: SqlStore = field(kw_only=True)
-    shown: list[datetime] = field(kw_only=True)
+    shown: list[tuple[datetime, datetime]] = field(kw_only=True)
 
     def at(self, real: datetime) -> datetime:
-        return self.shown[0]
+        return next((shown for since, shown in reversed(self.shown) if since <= real), self.shown[0][1])
 
     def real(self, shown: datetime) -> datetime:
         return self.store.ledger.now()
@@ -58,9 +58,10 @@ class SetClock(CampaignClock):
 
 @dataclass(frozen=True)
 class Left:
-    """A letter that left, by the clock of the campaign."""
+    """A letter that left, by the clock of the campaign: when it was to leave, and when it did."""
 
     at: datetime
+    really_at: datetime
     sender: str
     job: ClaimedJob
 
@@ -68,7 +69,7 @@ class Left:
 class CampaignStage:
     def __init__(self, store: SqlStore) -> None:
         self.store = store
-        self._shown = [MONDAY]
+        self._shown = [(store.ledger.now(), MONDAY)]
         self.alerts: list[str] = []
         self.desk = CampaignDesk(
             store,
@@ -84,10 +85,15 @@ class CampaignStage:
 
     @property
     def now(self) -> datetime:
-        return self._shown[0]
+        return self._shown[-1][1]
 
     def set(self, moment: datetime) -> None:
-        self._shown[0] = moment
+        self._shown.append((self.store.ledger.now(), moment))
+
+    def share_an_account(self, daily: int) -> None:
+        """All senders do, of all tenants."""
+        one = "smtp/one"
+        self.desk = replace(self.desk, account_of=lambda _identity: one, account_limits={one: daily})
 
     def client(self, tenant: str = "acme", direction: str = "pumps") -> None:
         add_tenant(self.store, tenant, tenant, "test")
@@ -155,11 +161,11 @@ class CampaignStage:
         """All letters that are due leave, and end so."""
         left: list[Left] = []
         for identity in self.senders.values():
-            jobs = self._claim(identity)
+            jobs = self.claim(identity)
             settle = outcome or (lambda _job: Accepted("provider-1"))
             ends = [Settlement(job.id, job.attempt, settle(job)) for job in jobs]
             self.store.ledger.turn(ends, None)
-            left += [Left(self._slot(job), identity.address, job) for job in jobs]
+            left += [Left(self._slot(job), self.now, identity.address, job) for job in jobs]
         return left
 
     def _slot(self, job: ClaimedJob) -> datetime:
@@ -168,7 +174,7 @@ class CampaignStage:
         with self.store.database.reading() as tx:
             return tx.execute(query.where(W.address_key == parse_address(job.recipient).key)).scalar_one()
 
-    def _claim(self, identity: SenderIdentity) -> Sequence[ClaimedJob]:
+    def claim(self, identity: SenderIdentity) -> Sequence[ClaimedJob]:
         if identity.id not in self._workers:
             worker_id = str(uuid4())
             self.store.workers.register(worker_record(worker_id, "smtp"))

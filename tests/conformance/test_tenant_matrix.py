@@ -218,8 +218,10 @@ MATRIX: dict[str, Ask] = {
     "campaigns.get": lambda s, v: [s.campaigns.get(EVE, it) for it in (v.campaign.id, v.campaign.name)],
     "campaigns.record_of_sender": lambda s, v: s.campaigns.record_of_sender(EVE, v.sender, 9),
     "campaigns.record_to_receiver": lambda s, v: s.campaigns.record_to_receiver(EVE, "other", 9),
-    "campaigns.slots_of_sender": lambda s, v: s.campaigns.slots_of_sender(EVE, v.sender, NOW),
-    "campaigns.slots_to_receiver": lambda s, v: s.campaigns.slots_to_receiver(EVE, "other", NOW),
+    "campaigns.taken": lambda s, v: [
+        each for each in s.campaigns.taken(EVE, NOW - timedelta(9999), senders=[v.sender]) if each
+    ],
+    "campaigns.last_slot": lambda s, v: s.campaigns.last_slot(EVE, sender=v.sender),
     "leads.put": lambda s, v: s.leads.put(EVE, "default", [NewLead(JANE, "E", None, None, "other")], "e"),
     "leads.all": lambda s, v: s.leads.all(EVE),
     "leads.find": lambda s, v: s.leads.find(EVE, "default", JANE),

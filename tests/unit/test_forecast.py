@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sendonce.domain.campaigns.costs import estimate, read_prices
-from sendonce.domain.campaigns.forecast import Binding, forecast
+from sendonce.domain.campaigns.forecast import Binding, Cap, forecast
 from sendonce.domain.campaigns.pools import SenderLimits
 from sendonce.domain.campaigns.windows import Window
 from sendonce.errors import BadInput
@@ -33,6 +34,17 @@ def test_a_warm_up_binds_at_first() -> None:
     told = forecast(30, [timedelta()], [sender(50, ramp=(2, 4, 8, 16))], Window(), MONDAY)
     assert told.binding == Binding.WARM_UP
     assert [letters for _, letters in told.days] == [2, 4, 8, 16]
+
+
+def test_what_senders_share_binds() -> None:
+    """Of two senders with fifty each, that of an account of thirty sends thirty; a tenant of ten, ten."""
+    pool = [sender(50), replace(sender(50), sender_id="other")]
+    account = Cap(frozenset({"s"}), 30, Binding.ACCOUNT)
+    told = forecast(80, [timedelta()], pool, Window(), MONDAY, [account])
+    assert (told.days[0], told.binding) == ((MONDAY, 80), Binding.ACCOUNT)
+    tenant = Cap(frozenset({"s", "other"}), 10, Binding.TENANT)
+    told = forecast(80, [timedelta()], pool, Window(), MONDAY, [account, tenant])
+    assert (told.days[0], told.binding) == ((MONDAY, 10), Binding.TENANT)
 
 
 def test_an_hourly_limit_binds() -> None:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from sendonce.domain.campaigns.campaigns import (
+    Advance,
     Campaign,
     CampaignId,
     CampaignStatus,
@@ -16,15 +17,20 @@ from sendonce.domain.campaigns.campaigns import (
     LetterEnd,
     NewCampaign,
     Stop,
+    WaitingLetter,
 )
 from sendonce.domain.campaigns.leads import FoundContact, Lead, LeadCounts, NewLead
 from sendonce.domain.campaigns.pools import SenderLimits
 from sendonce.domain.campaigns.receivers import Receiver
 from sendonce.domain.campaigns.rotation import Record
+from sendonce.domain.campaigns.slots import Taken
 from sendonce.domain.engine.addresses import Address
 from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.ports.engine import WatchStore
 from sendonce.ports.people import TenantStore
+
+PLANNING = "campaigns"
+"""The lease of the process that plans letters."""
 
 
 class Campaigns(Protocol):
@@ -44,6 +50,9 @@ class Campaigns(Protocol):
 
     def open(self) -> Sequence[Campaign]:
         """Those of all tenants that are running or paused, the oldest first."""
+
+    def winding_up(self) -> Sequence[Campaign]:
+        """Those of all tenants that are over, with letters that are not."""
 
     def start(self, campaign_id: CampaignId, now: datetime, actor: str) -> int:
         """ready → running, with all leads of its direction that may be written to; how many.
@@ -74,15 +83,26 @@ class Campaigns(Protocol):
         """Step, sender and dispatch of each."""
 
     def choose(
-        self, campaign_id: CampaignId, letters: Sequence[ChosenLetter], limits: Sequence[SenderLimits]
-    ) -> None:
-        """Settle who writes to whom and when, and where senders stand then, before the engine hears of it."""
+        self,
+        campaign_id: CampaignId,
+        letters: Sequence[ChosenLetter],
+        limits: Sequence[SenderLimits],
+        planner: str,
+    ) -> bool:
+        """Settle who writes to whom and when, and where senders stand then, before the engine hears of it.
+
+        False, and nothing is settled, where ``planner`` has lost the lease ``PLANNING`` to another process or
+        the campaign does not run: what the choice stands on may have changed.
+        """
 
     def chosen(self, campaign_id: CampaignId) -> Sequence[ChosenLetter]:
         """The letters that the engine may not have heard of."""
 
     def planned(self, campaign_id: CampaignId, letters: Sequence[ChosenLetter]) -> None:
         """The engine knows of these now."""
+
+    def give_up_chosen(self, campaign_id: CampaignId) -> None:
+        """What the engine has not heard of never leaves; the campaign is over."""
 
     def ends(self, campaign_id: CampaignId, limit: int) -> Sequence[LetterEnd]:
         """Planned letters whose jobs are over."""
@@ -93,11 +113,14 @@ class Campaigns(Protocol):
     def answered(self, campaign_id: CampaignId) -> Sequence[Stop]:
         """Open leads who, or whose colleagues, answered or asked to be left alone."""
 
-    def advance(self, campaign_id: CampaignId, ends: Sequence[tuple[LetterEnd, datetime | None]]) -> None:
-        """Their letters are over: the next step is due then; None: there is none."""
+    def advance(self, campaign_id: CampaignId, advances: Sequence[Advance]) -> None:
+        """Letters are over. A lead that was stopped stays so."""
 
     def stop_leads(self, campaign_id: CampaignId, stops: Sequence[Stop]) -> None:
-        """No more letters to these leads; letters of theirs that are planned are over."""
+        """No more letters to these leads. One that is planned is over when its job is."""
+
+    def waiting(self, campaign_id: CampaignId, lead_ids: Sequence[str]) -> Sequence[WaitingLetter]:
+        """The letters to these leads that no worker has begun to send."""
 
     def stop_leads_of(self, campaign_id: CampaignId, sender_id: str, reason: str) -> int:
         """No more letters to the leads whom this sender has written to; how many there were."""
@@ -114,11 +137,25 @@ class Campaigns(Protocol):
 
     def record_to_receiver(self, tenant_id: TenantId, receiver: str, newest: int) -> Record: ...
 
-    def slots_of_sender(self, tenant_id: TenantId, sender_id: str, since: datetime) -> Sequence[datetime]: ...
+    def taken(
+        self,
+        tenant_id: TenantId,
+        since: datetime,
+        *,
+        senders: Sequence[str] | None = None,
+        receiver: str | None = None,
+    ) -> Taken:
+        """Letters under way, whatever their slot, and those that left after a moment: of a tenant, of some
+        of its senders, to one receiver. What a receiver has put off is not under way there: it may be so for
+        days."""
 
-    def slots_to_receiver(
-        self, tenant_id: TenantId, receiver: str, since: datetime
-    ) -> Sequence[datetime]: ...
+    def last_slot(
+        self, tenant_id: TenantId, *, sender: str | None = None, receiver: str | None = None
+    ) -> datetime | None:
+        """Of the last letter that was planned."""
+
+    def due_soon(self, campaign_id: CampaignId, until: datetime, at_most: int) -> int:
+        """How many leads are to get a letter by then, counted no further than ``at_most``."""
 
     def lead_states(self, campaign_id: CampaignId) -> Mapping[str, int]:
         """How many leads are open, finished and stopped."""

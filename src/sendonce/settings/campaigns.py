@@ -18,6 +18,10 @@ class CampaignSettings:
         "Letters a minute of a tenant to each of google, microsoft, yahoo, mailru, yandex and other, where "
         "the usual ones do not do.", "google=10, other=60",
         otherwise="google=20, microsoft=20, yahoo=10, mailru=20, yandex=20, other=100")
+    account_limits: str = setting("campaigns", kinds.text, "",
+        "Letters of campaigns in any 24 hours from all senders of an account together: of SES in a region, "
+        "or an SMTP host with its port. Tenants share them by their weights.",
+        "ses/eu-west-1=50000, smtp/smtp.example.com:587=2000", otherwise="no limit")
     clock_speed: int = setting("campaigns", whole(1, 100_000), 1,
         "For rehearsals: how many times faster the campaigns' clock runs; 1440 makes a day a minute. Only "
         "where every letter stays on this machine.")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sendonce.domain.campaigns.accounts import parse_account_limits
 from sendonce.domain.campaigns.campaign_files import CampaignFile, StepSource
 from sendonce.domain.campaigns.campaigns import NewCampaign, NewStep
 from sendonce.domain.campaigns.clock import CampaignClock
@@ -24,20 +26,23 @@ from sendonce.domain.engine.templates import half_written
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.subscribers import BadRow
 from sendonce.errors import BadInput, BadSetting
-from sendonce.flows.campaigns.desk import CampaignDesk
+from sendonce.flows.campaigns.desk import USUAL_ROUND, CampaignDesk
 from sendonce.settings import Settings
 from sendonce.wiring.house import time_zone
 from sendonce.wiring.letters import letter_in_file
-from sendonce.wiring.senders import keys_of
+from sendonce.wiring.senders import account_of, keys_of
 
 if TYPE_CHECKING:
     from sendonce.flows.engine.duties import Chore
     from sendonce.ports.campaigns import CampaignStore, Receivers
 
-_USUAL_ROUND, _FAST_ROUND = timedelta(seconds=2), timedelta(seconds=0.5)
+_ROUNDS_AN_HOUR = 4
+_SHORTEST_ROUND, _LATEST_ROUND = timedelta(seconds=0.2), timedelta(seconds=5)
 
 
-def campaign_desk(settings: Settings, store: CampaignStore) -> CampaignDesk:
+def campaign_desk(
+    settings: Settings, store: CampaignStore, between_rounds: timedelta = USUAL_ROUND
+) -> CampaignDesk:
     """Raises BadSetting where a fast clock would write to the world."""
     _refuse_a_fast_clock(settings, store)
     return CampaignDesk(
@@ -48,8 +53,10 @@ def campaign_desk(settings: Settings, store: CampaignStore) -> CampaignDesk:
         _message_id,
         parse_limits(settings.receiver_limits),
         lambda about, what: _alert(store, about, what),
-        _USUAL_ROUND if settings.clock_speed == 1 else _FAST_ROUND,
+        between_rounds,
         settings.contacts_per_company,
+        lambda identity: account_of(settings, identity.made),
+        parse_account_limits(settings.account_limits),
     )
 
 
@@ -102,14 +109,24 @@ def campaign_chores(settings: Settings, store: CampaignStore) -> list[Chore]:
     """What a worker and a scheduler do for campaigns now and then."""
     from sendonce.flows.campaigns.run_campaigns import run_campaigns
 
-    holder = f"{socket.gethostname()}-{os.getpid()}"
+    planner = f"{socket.gethostname()}-{os.getpid()}"
+    last = [time.monotonic()]
 
     def do_a_round() -> None:
-        if store.campaigns.open():
-            run_campaigns(campaign_desk(settings, store), holder)
+        if store.campaigns.open() or store.campaigns.winding_up():
+            # On a busy machine rounds are late, and each plans for the time until the next.
+            between, last[0] = timedelta(seconds=time.monotonic() - last[0]), time.monotonic()
+            usual = _round(settings)
+            desk = campaign_desk(settings, store, max(usual, min(between, _LATEST_ROUND)))
+            run_campaigns(desk, planner)
 
-    every = _USUAL_ROUND if settings.clock_speed == 1 else _FAST_ROUND
-    return [(every.total_seconds(), do_a_round)]
+    return [(_round(settings).total_seconds(), do_a_round)]
+
+
+def _round(settings: Settings) -> timedelta:
+    """A fast clock needs quick rounds: a letter under way counts for the limits of its hour."""
+    of_an_hour = timedelta(hours=1) / settings.clock_speed / _ROUNDS_AN_HOUR
+    return min(USUAL_ROUND, max(_SHORTEST_ROUND, of_an_hour))
 
 
 def campaign_in_file(settings: Settings, file: Path) -> tuple[CampaignFile, NewCampaign]:

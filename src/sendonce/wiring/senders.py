@@ -31,7 +31,7 @@ class SenderSettings:
 def settings_of(settings: Settings, made: NewSender) -> SenderSettings:
     """Raises BadSetting where its secret is not found."""
     laid_over = replace(described(settings, made), **_credentials(settings, made))
-    return SenderSettings(laid_over, made.rate_key or rate_key(laid_over), _route(laid_over, made))
+    return SenderSettings(laid_over, account_of(settings, made), _route(laid_over, made))
 
 
 def own_settings(settings: Settings) -> SenderSettings:
@@ -70,6 +70,11 @@ def in_second_region(sender: SenderSettings) -> SenderSettings | None:
     rate = f"{sender.rate_key}/{there.aws_region}" if shared else rate_key(there)
     own_key = sender.route.removeprefix(route(settings))
     return SenderSettings(there, rate, route(there) + own_key)
+
+
+def account_of(settings: Settings, made: NewSender) -> str:
+    """Whose rate and letters a day its own count for."""
+    return made.rate_key or rate_key(described(settings, made))
 
 
 def keys_of(settings: Settings) -> KeysOf:

@@ -136,6 +136,24 @@ class LetterEnd(NamedTuple):
     complained: bool
 
 
+class Advance(NamedTuple):
+    """A letter of a step is over. It left then, by the campaigns' clock, and the next one is due then; None:
+    there is none."""
+
+    lead_id: str
+    step: int
+    left_at: datetime
+    due_at: datetime | None
+
+
+class WaitingLetter(NamedTuple):
+    """A letter that the engine has not begun to send."""
+
+    lead_id: str
+    dispatch_id: DispatchId
+    job_id: str
+
+
 class LeadStanding(NamedTuple):
     """How far a campaign got with a lead, for a report."""
 

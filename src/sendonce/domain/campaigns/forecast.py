@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from sendonce.domain.campaigns.pools import SenderLimits
 from sendonce.domain.campaigns.slots import hourly
@@ -25,8 +26,18 @@ class Binding(StrEnum):
     DAILY = "the daily limits of its senders"
     HOURLY = "the hourly limits of its senders"
     WARM_UP = "the warm-up of its senders"
+    TENANT = "the daily limit of its tenant"
+    ACCOUNT = "its tenant's share of an account's daily limit"
     DELAYS = "the delays between its steps"
     SENDERS = "a sender: none may send"
+
+
+class Cap(NamedTuple):
+    """The letters a day that some senders may send together."""
+
+    senders: frozenset[str]
+    daily: int
+    binding: Binding
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +51,12 @@ class Forecast:
 
 
 def forecast(
-    leads: int, waits: Sequence[timedelta], senders: Sequence[SenderLimits], window: Window, today: date
+    leads: int,
+    waits: Sequence[timedelta],
+    senders: Sequence[SenderLimits],
+    window: Window,
+    today: date,
+    caps: Sequence[Cap] = (),
 ) -> Forecast:
     """``waits`` are those of the steps, the first of which is nothing."""
     total = leads * len(waits)
@@ -54,7 +70,7 @@ def forecast(
         if not senders:
             return Forecast(total, None, Binding.SENDERS, ())
         if day.weekday() in window.days and day not in window.holidays:
-            room, limit = _capacity(senders, window, day)
+            room, limit = _capacity(senders, window, day, caps)
             waiting = sorted((each for each in due if each[0] <= day), key=lambda each: (-each[1], each[0]))
             used = 0
             for key in waiting:
@@ -85,18 +101,25 @@ def _follow(
         due[day + timedelta(days=-(-wait // timedelta(days=1))), step + 1] += letters
 
 
-def _capacity(senders: Sequence[SenderLimits], window: Window, day: date) -> tuple[int, Binding]:
+def _capacity(
+    senders: Sequence[SenderLimits], window: Window, day: date, caps: Sequence[Cap]
+) -> tuple[int, Binding]:
     """How many letters all of them may send on a day, and what keeps it so low."""
     hours = (
         window.closes.hour * 60 + window.closes.minute - window.opens.hour * 60 - window.opens.minute
     ) / 60
-    room, by = 0, Counter[Binding]()
+    rooms, by = list[tuple[str, int]](), Counter[Binding]()
     for each in senders:
         allowed = each.allowed_on(day)
         by_hour = int(hourly(each.per_hour).count * hours) if each.per_hour else allowed
-        room += min(allowed, by_hour)
+        rooms.append((each.sender_id, min(allowed, by_hour)))
         if by_hour < allowed:
             by[Binding.HOURLY] += 1
         else:
             by[Binding.WARM_UP if allowed < each.daily else Binding.DAILY] += 1
-    return room, by.most_common(1)[0][0]
+    room, binding = sum(each for _, each in rooms), by.most_common(1)[0][0]
+    for cap in caps:
+        beside = sum(each for name, each in rooms if name not in cap.senders)
+        if beside + cap.daily < room:
+            room, binding = beside + cap.daily, cap.binding
+    return room, binding

@@ -1,8 +1,10 @@
 """Slots: when the next letter of a sender may leave.
 
-A limit of so many letters in a stretch of time holds for *every* stretch, wherever it begins: a letter
-waits until the one that stands so many places before it is older than the stretch. A letter may leave a
-little after its slot, so the stretch is taken a little longer: "slack" is by how much a worker may be late.
+A limit of so many letters in a stretch of time holds for *every* stretch, wherever it begins, however late
+letters leave. So a letter is planned only where fewer than that are *taken*: those that are still under way,
+whatever their slot, and those that left within the stretch before now. Proof: of the letters that left in any
+one stretch, look at the one that was planned last. Every other was under way at that moment, or had left
+less than a stretch before it, so all of them were counted.
 
 Within its limits a sender spreads its letters over the hours that are left, with jitter: nobody writes
 forty letters at nine sharp.
@@ -10,15 +12,21 @@ forty letters at nine sharp.
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
+from typing import NamedTuple
 
 DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)
 # Of a limit that is somebody else's guess, a tenth stays unused.
 _SHARE_OF_HOURLY = 0.9
+
+
+class Taken(NamedTuple):
+    """Letters that are under way, and those that left since a moment."""
+
+    under_way: int
+    left: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,34 +34,20 @@ class Limit:
     count: int
     stretch: timedelta
 
-    def earliest(self, taken: Sequence[datetime], after: datetime, slack: timedelta) -> datetime:
-        """The first moment from ``after`` on at which one more keeps the limit; ``taken`` is in order."""
-        if len(taken) < self.count:
-            return after
-        return max(after, taken[-self.count] + self.stretch + slack)
+    def room(self, taken: Taken) -> int:
+        """How many more letters may be planned now, with so many taken since a stretch ago."""
+        return self.count - taken.under_way - taken.left
 
 
 def hourly(count: int) -> Limit:
     return Limit(max(1, int(count * _SHARE_OF_HOURLY)), HOUR)
 
 
-@dataclass
-class Timetable:
-    """The slots that were given, and the limits that the next one keeps."""
+@dataclass(slots=True)
+class Quota:
+    """What one limit still allows in a round. Senders and campaigns that share a limit share its quota."""
 
-    limits: tuple[Limit, ...]
-    slack: timedelta
-    taken: list[datetime] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, limits: Iterable[Limit], slack: timedelta, taken: Iterable[datetime]) -> Timetable:
-        return cls(tuple(limits), slack, sorted(taken))
-
-    def earliest(self, after: datetime) -> datetime:
-        return max((limit.earliest(self.taken, after, self.slack) for limit in self.limits), default=after)
-
-    def take(self, slot: datetime) -> None:
-        insort(self.taken, slot)
+    left: int
 
 
 def gap(opening: timedelta, letters_a_day: int, pace: float, seed: str) -> timedelta:

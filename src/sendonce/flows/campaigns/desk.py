@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -16,6 +16,8 @@ from sendonce.ports.campaigns import CampaignStore
 BRAKES = "the brakes"
 """Who pauses campaigns and blocks senders where no person does, in the audit log."""
 
+USUAL_ROUND = timedelta(seconds=2)
+
 Alert = Callable[[str, str], None]
 """Tell the people in charge: what about, and what happened."""
 
@@ -23,7 +25,8 @@ Alert = Callable[[str, str], None]
 @dataclass(frozen=True, slots=True)
 class CampaignDesk:
     """``keys_of`` is whom a sender's provider judges. ``message_id_of`` is the Message-ID of a sender's
-    letter, from its job's id and the name that the provider gave it.
+    letter, from its job's id and the name that the provider gave it. ``account_of`` names the account that a
+    sender shares with others, and ``account_limits`` are the letters a day of accounts.
 
     ``round`` is the real time between two looks: as far ahead, and a little more, letters are planned.
     """
@@ -35,8 +38,10 @@ class CampaignDesk:
     message_id_of: Callable[[SenderIdentity, str, str | None], str]
     receiver_limits: Mapping[Receiver, int]
     alert: Alert
-    round: timedelta = timedelta(seconds=2)
+    round: timedelta = USUAL_ROUND
     per_company: int = 2
+    account_of: Callable[[SenderIdentity], str] = lambda _identity: ""
+    account_limits: Mapping[str, int] = field(default_factory=dict)
 
     def hold_of(self, identity: SenderIdentity) -> SenderHold | None:
         """What keeps a sender from sending, whichever region it is in."""
@@ -48,11 +53,6 @@ class CampaignDesk:
     def now(self) -> datetime:
         """By the campaigns' clock."""
         return self.clock.at(self.store.ledger.now())
-
-    @property
-    def slack(self) -> timedelta:
-        """By how much a worker may be late with a letter."""
-        return self.clock.passed(timedelta(seconds=4))
 
     @property
     def horizon(self) -> timedelta:

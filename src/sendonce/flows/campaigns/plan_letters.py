@@ -1,4 +1,4 @@
-"""Plan the next letters of a campaign: who writes to whom, and when.
+"""Plan the next letters of campaigns: who writes to whom, and when.
 
 Only a little ahead: brakes, holds and answers of today then count for all that is still to come, and a worker
 that was away for an hour does not find an hour's letters waiting.
@@ -6,63 +6,55 @@ that was away for an hour does not find an hour's letters waiting.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import chain
 from zoneinfo import ZoneInfo
 
-from sendonce.domain.campaigns.brakes import deferral_brake
-from sendonce.domain.campaigns.campaigns import KIND, Campaign, ChosenLetter, DueLead, thread_of
+from sendonce.domain.campaigns.campaigns import KIND, Campaign, ChosenLetter, DueLead
 from sendonce.domain.campaigns.pools import SenderLimits
-from sendonce.domain.campaigns.receivers import Receiver
 from sendonce.domain.campaigns.rotation import Candidate, Rotation, reputation
-from sendonce.domain.campaigns.slots import DAY, MINUTE, Limit, Timetable, gap, hourly
+from sendonce.domain.campaigns.slots import Quota, gap
 from sendonce.domain.campaigns.windows import Window
-from sendonce.domain.engine.addresses import parse_address
-from sendonce.domain.engine.dispatches import NewDispatch, NewJob, Thread
+from sendonce.domain.engine.dispatches import NewDispatch
 from sendonce.domain.engine.sender_identities import SenderIdentity
 from sendonce.domain.engine.tenants import DispatchId
 from sendonce.flows.campaigns.desk import CampaignDesk
+from sendonce.flows.campaigns.hand_over import hand_over
+from sendonce.flows.campaigns.quotas import Quotas
 
 _AT_ONCE = 500
 _NEWEST = 200
-_PUT_OFF_OF = 50
-PROBES = Limit(1, timedelta(minutes=30))
-"""All that goes to a receiver that puts most letters off, until it takes them again."""
 
 
 @dataclass
 class _Sender:
-    """A sender of the pool, as it stands in the middle of a round."""
+    """A sender of the pool, as it stands in the middle of a round. The first quota is that of its day."""
 
     identity: SenderIdentity
     limits: SenderLimits
-    timetable: Timetable
+    quotas: Sequence[Quota]
     reputation: float
     allowed: int
-    opening: timedelta
     ready_at: datetime
 
-    def left(self, now: datetime) -> int:
-        return self.allowed - sum(slot > now - DAY for slot in self.timetable.taken)
+    def is_free(self, until: datetime) -> bool:
+        return self.ready_at <= until and all(quota.left > 0 for quota in self.quotas)
 
-    def earliest(self, after: datetime) -> datetime:
-        return self.timetable.earliest(max(after, self.ready_at))
-
-    def take(self, slot: datetime, seed: str, zone: ZoneInfo) -> None:
-        self.timetable.take(slot)
-        self.ready_at = slot + gap(self.opening, self.allowed, self.limits.pace, seed)
+    def move_on(self, slot: datetime, opening: timedelta, seed: str, zone: ZoneInfo) -> None:
+        self.ready_at = slot + gap(opening, self.allowed, self.limits.pace, seed)
         self.limits = self.limits.used_on(slot.astimezone(zone).date())
 
 
-def plan_letters(desk: CampaignDesk, campaign: Campaign) -> int:
-    """How many letters were planned."""
+def plan_letters(desk: CampaignDesk, campaign: Campaign, planner: str) -> int:
+    """How many letters were planned; none where ``planner`` does not plan any more."""
     round_ = _Round(desk, campaign)
     letters = round_.choose()
-    if letters:
-        desk.store.campaigns.choose(campaign.id, letters, round_.standings())
-        hand_over(desk, campaign, letters)
+    if not letters or not desk.store.campaigns.choose(campaign.id, letters, round_.standings(), planner):
+        return 0
+    hand_over(desk, campaign, letters)
     return len(letters)
 
 
@@ -70,11 +62,12 @@ class _Round:
     def __init__(self, desk: CampaignDesk, campaign: Campaign) -> None:
         self._desk = desk
         self._campaign = campaign
+        self._opening = _length(campaign.window)
         self._now = desk.now()
         self._until = self._now + desk.horizon
+        self._quotas = Quotas(desk, self._now)
         self._senders = {sender.identity.id: sender for sender in self._able_senders()}
         self._rotation = Rotation({name: each.limits.credit for name, each in self._senders.items()})
-        self._receivers: dict[str, Timetable] = {}
         self._begun: Counter[str] = Counter()
 
     def standings(self) -> list[SenderLimits]:
@@ -82,7 +75,7 @@ class _Round:
         return [replace(s.limits, credit=credits.get(name, 0.0)) for name, s in self._senders.items()]
 
     def choose(self) -> list[ChosenLetter]:
-        free = [name for name, sender in self._senders.items() if self._is_free(sender)]
+        free = [name for name, sender in self._senders.items() if sender.is_free(self._until)]
         if not free:
             return []
         store = self._desk.store.campaigns
@@ -92,7 +85,7 @@ class _Round:
             letter = self._letter_to(lead)
             if letter is not None:
                 chosen.append(letter)
-            elif not any(self._is_free(sender) for sender in self._senders.values()):
+            elif not any(sender.is_free(self._until) for sender in self._senders.values()):
                 break
         return chosen
 
@@ -102,15 +95,18 @@ class _Round:
         zone = lead.zone(window, self._desk.zone)
         if not window.is_open(self._now, zone) or self._has_enough_of(lead):
             return None
-        receiver = self._receiver(lead.receiver)
+        receiver = self._quotas.to_receiver(self._campaign, lead.receiver)
+        if any(quota.left <= 0 for quota in receiver):
+            return None
         sender = self._sender_for(lead)
         if sender is None:
             return None
-        slot = max(sender.earliest(self._now), receiver.earliest(self._now))
-        if slot > self._until or not window.is_open(slot, zone):
+        slot = max(self._now, sender.ready_at)
+        if not window.is_open(slot, zone):
             return None
-        sender.take(slot, f"{self._campaign.id}{lead.lead_id}{lead.step}", zone)
-        receiver.take(slot)
+        sender.move_on(slot, self._opening, f"{self._campaign.id}{lead.lead_id}{lead.step}", zone)
+        for quota in chain(sender.quotas, receiver):
+            quota.left -= 1
         self._begun[lead.company_key] += lead.step == 0
         step = lead.step + 1
         dispatch_id = self._dispatch(step, sender.identity.id)
@@ -122,20 +118,19 @@ class _Round:
         return lead.step == 0 and lead.colleagues + self._begun[lead.company_key] >= self._desk.per_company
 
     def _sender_for(self, lead: DueLead) -> _Sender | None:
-        """Follow-ups stay with the sender of the first letter."""
+        """One that is free. Follow-ups stay with the sender of the first letter."""
+        free = {name: each for name, each in self._senders.items() if each.is_free(self._until)}
         if lead.sender_id is not None:
-            return self._senders.get(lead.sender_id)
+            return free.get(lead.sender_id)
         picked = self._rotation.pick(
             [
-                Candidate(name, sender.identity.address.rpartition("@")[2], left, sender.reputation)
-                for name, sender in self._senders.items()
-                if (left := sender.left(self._now)) > 0 and self._is_free(sender)
+                Candidate(
+                    name, each.identity.address.rpartition("@")[2], each.quotas[0].left, each.reputation
+                )
+                for name, each in free.items()
             ]
         )
-        return self._senders[picked] if picked else None
-
-    def _is_free(self, sender: _Sender) -> bool:
-        return sender.earliest(self._now) <= self._until
+        return free[picked] if picked else None
 
     def _able_senders(self) -> Sequence[_Sender]:
         """The senders of the direction that are neither held nor removed."""
@@ -150,30 +145,14 @@ class _Round:
         return able
 
     def _stand(self, identity: SenderIdentity, limits: SenderLimits) -> _Sender:
-        zone = self._desk.zone
-        allowed = limits.allowed_on(self._now.astimezone(zone).date())
-        caps = [Limit(allowed, DAY)] + ([hourly(limits.per_hour)] if limits.per_hour else [])
-        since = self._now - DAY - self._desk.slack
-        taken = self._desk.store.campaigns.slots_of_sender(identity.tenant_id, identity.id, since)
-        record = self._desk.store.campaigns.record_of_sender(identity.tenant_id, identity.id, _NEWEST)
-        timetable = Timetable.of(caps, self._desk.slack, taken)
-        opening = _length(self._campaign.window)
-        last = timetable.taken[-1] if timetable.taken else None
-        seed = f"{identity.id}{last}"
-        ready_at = last + gap(opening, allowed, limits.pace, seed) if last else self._now
-        return _Sender(identity, limits, timetable, reputation(record), allowed, opening, ready_at)
-
-    def _receiver(self, name: str) -> Timetable:
-        if name not in self._receivers:
-            store, tenant_id = self._desk.store.campaigns, self._campaign.tenant_id
-            limits = [Limit(self._desk.receiver_limits[Receiver(name)], MINUTE)]
-            record = store.record_to_receiver(tenant_id, name, _PUT_OFF_OF)
-            if deferral_brake(record.deferrals, record.letters, self._campaign.brakes).tripped:
-                limits.append(PROBES)
-            since = self._now - PROBES.stretch - self._desk.slack
-            taken = store.slots_to_receiver(tenant_id, name, since)
-            self._receivers[name] = Timetable.of(limits, self._desk.slack, taken)
-        return self._receivers[name]
+        store, whose = self._desk.store.campaigns, identity.tenant_id
+        allowed = limits.allowed_on(self._now.astimezone(self._desk.zone).date())
+        record = store.record_of_sender(whose, identity.id, _NEWEST)
+        last = store.last_slot(whose, sender=identity.id)
+        between = gap(self._opening, allowed, limits.pace, f"{identity.id}{last}")
+        ready_at = last + between if last else self._now
+        quotas = self._quotas.of_sender(identity, limits, allowed)
+        return _Sender(identity, limits, quotas, reputation(record), allowed, ready_at)
 
     def _dispatch(self, step: int, sender_id: str) -> DispatchId:
         store, campaign = self._desk.store, self._campaign
@@ -185,46 +164,6 @@ class _Round:
         new = NewDispatch(KIND, f"{campaign.id}/{step}", of_step.letter_id, sender_id)
         opened = store.dispatches.open(campaign.tenant_id, new)
         return store.campaigns.keep_dispatch(campaign.id, step, sender_id, opened.id)
-
-
-def hand_over(desk: CampaignDesk, campaign: Campaign, letters: Sequence[ChosenLetter]) -> None:
-    """Give chosen letters to the engine; a letter that it has already stays one."""
-    threads = _threads(desk, campaign, letters)
-    by_dispatch: defaultdict[DispatchId, list[ChosenLetter]] = defaultdict(list)
-    for letter in letters:
-        by_dispatch[letter.dispatch_id].append(letter)
-    for dispatch_id, group in by_dispatch.items():
-        jobs = [
-            NewJob(
-                parse_address(letter.email),
-                dict(letter.fields),
-                thread=threads.get(letter.lead_id),
-                due_at=desk.clock.real(letter.slot_at),
-                priority=-letter.step,
-            )
-            for letter in group
-        ]
-        desk.store.dispatches.plan(dispatch_id, jobs)
-        desk.store.dispatches.run(dispatch_id)
-        desk.store.campaigns.planned(campaign.id, group)
-
-
-def _threads(
-    desk: CampaignDesk, campaign: Campaign, letters: Sequence[ChosenLetter]
-) -> dict[str, Thread | None]:
-    """Follow-ups answer to the letters before them."""
-    followed = {letter.lead_id: letter.sender_id for letter in letters if letter.step > 1}
-    if not followed:
-        return {}
-    senders = {name: desk.store.senders.get(name) for name in set(followed.values())}
-    sent = desk.store.campaigns.message_ids(campaign.id, list(followed))
-    threads: dict[str, Thread | None] = {}
-    for lead_id, sender_id in followed.items():
-        identity = senders[sender_id]
-        if identity is not None:
-            named = [desk.message_id_of(identity, job, told) for job, told in sent.get(lead_id, ())]
-            threads[lead_id] = thread_of(named)
-    return threads
 
 
 def _length(window: Window) -> timedelta:

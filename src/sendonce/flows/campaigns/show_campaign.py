@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 from sendonce.domain.campaigns.brakes import Brake
 from sendonce.domain.campaigns.campaigns import Campaign
@@ -14,6 +16,7 @@ from sendonce.domain.engine.sender_identities import SenderState, state_of
 from sendonce.domain.engine.senders import words_of_away
 from sendonce.flows.campaigns.apply_brakes import bounces_of, complaints_of, deferrals_of, worst
 from sendonce.flows.campaigns.desk import CampaignDesk
+from sendonce.flows.campaigns.share_accounts import share_account
 
 # The words that programs read: an active sender of the engine is "ok" there.
 _STATES = {
@@ -36,6 +39,18 @@ class SenderView:
     limits: SenderLimits
 
 
+class LimitView(NamedTuple):
+    """A limit that a campaign's senders share: letters in any 24 hours, and how many are taken."""
+
+    limit: str
+    letters: int
+    taken: int
+
+    @property
+    def binds(self) -> bool:
+        return self.taken >= self.letters
+
+
 @dataclass(frozen=True, slots=True)
 class CampaignView:
     campaign: Campaign
@@ -44,6 +59,7 @@ class CampaignView:
     senders: tuple[SenderView, ...]
     brakes: tuple[Brake, ...]
     leads: dict[str, int]
+    limits: tuple[LimitView, ...]
 
 
 def show_campaign(desk: CampaignDesk, campaign: Campaign) -> CampaignView:
@@ -69,7 +85,22 @@ def show_campaign(desk: CampaignDesk, campaign: Campaign) -> CampaignView:
         senders,
         tuple(brake for brake in brakes if brake is not None),
         dict(store.campaigns.lead_states(campaign.id)),
+        tuple(_limits(desk, campaign, ids)),
     )
+
+
+def _limits(desk: CampaignDesk, campaign: Campaign, sender_ids: Sequence[str]) -> Iterator[LimitView]:
+    store, now, tenant_id = desk.store, desk.now(), campaign.tenant_id
+    tenant = store.tenants.get(tenant_id)
+    if tenant is not None and tenant.daily:
+        yield LimitView(f"tenant {tenant_id}", tenant.daily, sum(store.campaigns.taken(tenant_id, now - DAY)))
+    identities = filter(None, map(store.senders.get, sender_ids))
+    for name in sorted({desk.account_of(identity) for identity in identities}):
+        account = share_account(desk, name, now)
+        if account is not None:
+            taken = account.taken[tenant_id]
+            yield LimitView(f"account {name}", account.limit.count, sum(account.taken_by_all))
+            yield LimitView(f"share of {tenant_id} in {name}", account.shares[tenant_id], sum(taken))
 
 
 def _sender(desk: CampaignDesk, limits: SenderLimits) -> SenderView:
@@ -79,7 +110,7 @@ def _sender(desk: CampaignDesk, limits: SenderLimits) -> SenderView:
     state = _STATES[state_of(identity, hold)]
     now = desk.now()
     sender = limits.tenant_id, limits.sender_id
-    sent = sum(slot <= now for slot in store.campaigns.slots_of_sender(*sender, now - DAY))
+    sent = store.campaigns.taken(limits.tenant_id, now - DAY, senders=[limits.sender_id]).left
     record = store.campaigns.record_of_sender(*sender, _NEWEST)
     address = identity.address if identity else limits.sender_id
     away = desk.away_of(identity) if identity else None

@@ -74,7 +74,7 @@ from sendonce.adapters.stores.schema.prospecting import (
 )
 
 # The newest migration. Compared with the database at every start, without importing Alembic.
-HEAD = "0012"
+HEAD = "0013"
 
 __all__ = [
     "FOLDED",

@@ -131,11 +131,15 @@ campaign_letters = Table(
     # By the campaigns' clock.
     moment("slot_at", nullable=False),
     Column("state", Text, nullable=False, server_default="chosen"),
+    # When its job was settled, by the campaigns' clock: a limit counts it from then on by this.
+    moment("left_at"),
     CheckConstraint("state IN ('chosen', 'planned', 'over')", name="campaign_letters_state"),
     Index("campaign_letters_open", "campaign_id", "state", **where("state <> 'over'")),
     Index("campaign_letters_of_sender", "sender_id", "slot_at"),
     Index("campaign_letters_to_receiver", "receiver", "slot_at"),
     Index("campaign_letters_newest", "campaign_id", "slot_at"),
+    Index("campaign_letters_left", "tenant_id", "left_at"),
+    Index("campaign_letters_left_sender", "sender_id", "left_at"),
 )
 
 # What a sender of a pool may do, and how it does.

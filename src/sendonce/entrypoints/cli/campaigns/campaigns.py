@@ -188,6 +188,7 @@ def _view(view: CampaignView) -> dict[str, Any]:
             }
             for each in view.senders
         ],
+        "limits": [{**each._asdict(), "binds": each.binds} for each in view.limits],
         "brakes": [
             {
                 "rule": brake.rule,
@@ -228,6 +229,9 @@ def _print(view: CampaignView) -> None:
         for each in view.senders
     ]
     print_table("Senders", columns, senders)
+    if view.limits:
+        shared = [[each.limit, each.letters, each.taken, each.binds] for each in view.limits]
+        print_table("Limits in 24 hours", ["limit", "letters", "taken", "binds"], shared)
     brakes = [
         [
             each.rule,

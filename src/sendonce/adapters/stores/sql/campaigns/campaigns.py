@@ -12,6 +12,7 @@ from sqlalchemy.engine import Connection, Row
 from sendonce.adapters.stores.schema import (
     campaign_dispatches,
     campaign_leads,
+    campaign_letters,
     campaign_steps,
     campaigns,
     leads,
@@ -34,6 +35,7 @@ from sendonce.domain.engine.tenants import DispatchId, TenantId
 from sendonce.errors import NotFound, RefusedByRule
 
 C, S, L, CL, CD = campaigns.c, campaign_steps.c, leads.c, campaign_leads.c, campaign_dispatches.c
+W = campaign_letters.c
 # In the words of the indexes.
 OPEN_LEAD = sa.text("campaign_leads.state = 'open'")
 
@@ -82,6 +84,12 @@ class SqlCampaigns(SqlProgress):
     def open(self) -> Sequence[Campaign]:
         with self._db.reading() as tx:
             return _all(tx, sa.text("campaigns.status IN ('running', 'paused')"))
+
+    def winding_up(self) -> Sequence[Campaign]:
+        unsettled = sa.select(W.campaign_id).where(sa.text("campaign_letters.state <> 'over'"))
+        over = C.status.in_([CampaignStatus.FINISHED, CampaignStatus.STOPPED])
+        with self._db.reading() as tx:
+            return _all(tx, sa.and_(C.id.in_(unsettled), over))
 
     def start(self, campaign_id: CampaignId, now: datetime, actor: str) -> int:
         with self._db.writing() as tx:

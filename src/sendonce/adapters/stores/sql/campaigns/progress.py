@@ -14,6 +14,7 @@ from sendonce.adapters.stores.schema import (
     campaign_letters,
     campaigns,
     leads,
+    leases,
     mailbox_messages,
     message_jobs,
     sender_identities,
@@ -22,24 +23,36 @@ from sendonce.adapters.stores.schema import (
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import insert_for
 from sendonce.domain.campaigns.campaigns import (
+    Advance,
     CampaignId,
+    CampaignStatus,
     ChosenLetter,
     DueLead,
     LeadStanding,
     LetterEnd,
     Stop,
+    WaitingLetter,
 )
 from sendonce.domain.campaigns.pools import SenderLimits
 from sendonce.domain.campaigns.rotation import Record
+from sendonce.domain.campaigns.slots import Taken
 from sendonce.domain.engine.jobs import JobState
 from sendonce.domain.engine.tenants import TenantId
+from sendonce.ports.campaigns import PLANNING
 
 L, CL, W, J = leads.c, campaign_leads.c, campaign_letters.c, message_jobs.c
 _OPEN = sa.text("campaign_leads.state = 'open'")
 _JOB = sa.and_(J.dispatch_id == W.dispatch_id, J.recipient_key == W.address_key)
 _OVER = [JobState.SENT, JobState.FAILED, JobState.SKIPPED, JobState.DEAD]
-# What people write back with: a machine's answer is none.
+_UNDER_WAY = sa.text("campaign_letters.state <> 'over'")
+_PUT_OFF = (
+    sa.select(J.id)
+    .where(_JOB, J.state == JobState.SCHEDULED, J.tries > 0)
+    .correlate(campaign_letters)
+    .exists()
+)
 _PAGE = 2000
+# What people write back with: a machine's answer is none.
 _ANSWERS = ("reply", "opt_out", "complaint")
 
 
@@ -81,10 +94,16 @@ class SqlProgress:
         return [DueLead(*row) for row in [*follow_ups, *firsts][:limit]]
 
     def choose(
-        self, campaign_id: CampaignId, letters: Sequence[ChosenLetter], limits: Sequence[SenderLimits]
-    ) -> None:
+        self,
+        campaign_id: CampaignId,
+        letters: Sequence[ChosenLetter],
+        limits: Sequence[SenderLimits],
+        planner: str,
+    ) -> bool:
         with self._db.writing() as tx:
-            tenant_id = tx.execute(_tenant_of(campaign_id)).scalar_one()
+            tenant_id = tx.execute(_tenant_planned_by(planner, campaign_id)).scalar_one_or_none()
+            if tenant_id is None:
+                return False
             for letter in letters:
                 own = sa.and_(L.id == letter.lead_id, L.tenant_id == tenant_id)
                 address_key = tx.execute(sa.select(L.address_key).where(own)).scalar_one()
@@ -107,6 +126,7 @@ class SqlProgress:
                 stands = {"credit": each.credit, "days_used": each.days_used, "last_day": each.last_day}
                 sender = sender_limits.update().where(sender_limits.c.sender_id == each.sender_id)
                 tx.execute(sender.where(sender_limits.c.tenant_id == tenant_id).values(stands))
+        return True
 
     def chosen(self, campaign_id: CampaignId) -> Sequence[ChosenLetter]:
         query = (
@@ -125,6 +145,14 @@ class SqlProgress:
                     W.state == sa.literal_column("'chosen'"),
                 )
                 tx.execute(here.values(state="planned"))
+
+    def give_up_chosen(self, campaign_id: CampaignId) -> None:
+        chosen = campaign_letters.update().where(
+            W.campaign_id == campaign_id, W.state == sa.literal_column("'chosen'")
+        )
+        job = sa.select(J.id).where(_JOB).correlate(campaign_letters).exists()
+        with self._db.writing() as tx:
+            tx.execute(chosen.values(state=sa.case((job, "planned"), else_="over")))
 
     # -- what became of letters ------------------------------------------------------------------
 
@@ -177,25 +205,30 @@ class SqlProgress:
         with self._db.reading() as tx:
             return [Stop(row[0], f"{row[2]} {words[row[1]]}") for row in tx.execute(query)]
 
-    def advance(self, campaign_id: CampaignId, ends: Sequence[tuple[LetterEnd, datetime | None]]) -> None:
+    def advance(self, campaign_id: CampaignId, advances: Sequence[Advance]) -> None:
         with self._db.writing() as tx:
-            for end, due_at in ends:
-                over = campaign_letters.update().where(*_letter(campaign_id, end.lead_id, end.step))
-                tx.execute(over.values(state="over"))
-                lead = campaign_leads.update().where(*_lead(campaign_id, end.lead_id), _OPEN)
+            for lead_id, step, left_at, due_at in advances:
+                over = campaign_letters.update().where(*_letter(campaign_id, lead_id, step))
+                tx.execute(over.values(state="over", left_at=left_at))
+                lead = campaign_leads.update().where(*_lead(campaign_id, lead_id), _OPEN)
                 goes_on = {"due_at": due_at} if due_at else {"due_at": None, "state": "finished"}
-                tx.execute(lead.where(CL.step == end.step).values(goes_on))
+                tx.execute(lead.where(CL.step == step).values(goes_on))
 
     def stop_leads(self, campaign_id: CampaignId, stops: Sequence[Stop]) -> None:
         with self._db.writing() as tx:
             for stop in stops:
                 lead = campaign_leads.update().where(*_lead(campaign_id, stop.lead_id), _OPEN)
                 tx.execute(lead.values(state="stopped", reason=stop.reason, due_at=None))
-                tx.execute(
-                    campaign_letters.update()
-                    .where(W.campaign_id == campaign_id, W.lead_id == stop.lead_id)
-                    .values(state="over")
-                )
+
+    def waiting(self, campaign_id: CampaignId, lead_ids: Sequence[str]) -> Sequence[WaitingLetter]:
+        query = (
+            sa.select(W.lead_id, W.dispatch_id, J.id)
+            .join_from(campaign_letters, message_jobs, _JOB)
+            .where(W.campaign_id == campaign_id, W.state == sa.literal_column("'planned'"))
+            .where(W.lead_id.in_(lead_ids), J.state == JobState.SCHEDULED)
+        )
+        with self._db.reading() as tx:
+            return [WaitingLetter(*row) for row in tx.execute(query)]
 
     def stop_leads_of(self, campaign_id: CampaignId, sender_id: str, reason: str) -> int:
         its_own = campaign_leads.update().where(
@@ -248,16 +281,37 @@ class SqlProgress:
         with self._db.reading() as tx:
             return Record(*(value or 0 for value in tx.execute(query).one()))
 
-    def slots_of_sender(self, tenant_id: TenantId, sender_id: str, since: datetime) -> Sequence[datetime]:
-        return self._slots(sa.and_(W.sender_id == sender_id, W.tenant_id == tenant_id), since)
-
-    def slots_to_receiver(self, tenant_id: TenantId, receiver: str, since: datetime) -> Sequence[datetime]:
-        return self._slots(sa.and_(W.receiver == receiver, W.tenant_id == tenant_id), since)
-
-    def _slots(self, which: sa.ColumnElement[bool], since: datetime) -> Sequence[datetime]:
-        query = sa.select(W.slot_at).where(which, W.slot_at > since).order_by(W.slot_at)
+    def taken(
+        self,
+        tenant_id: TenantId,
+        since: datetime,
+        *,
+        senders: Sequence[str] | None = None,
+        receiver: str | None = None,
+    ) -> Taken:
+        which = _letters_of(tenant_id, senders, receiver)
+        left = sa.select(sa.func.count()).where(which, W.left_at > since)
+        under_way = sa.select(sa.func.count()).where(which, _UNDER_WAY)
+        if receiver is not None:
+            under_way = under_way.where(~_PUT_OFF)
+        # One statement and so one snapshot: a letter that is settled meanwhile is in one of the two.
+        query = sa.select(under_way.scalar_subquery(), left.scalar_subquery())
         with self._db.reading() as tx:
-            return list(tx.execute(query).scalars())
+            return Taken(*tx.execute(query).one())
+
+    def last_slot(
+        self, tenant_id: TenantId, *, sender: str | None = None, receiver: str | None = None
+    ) -> datetime | None:
+        which = _letters_of(tenant_id, None if sender is None else [sender], receiver)
+        query = sa.select(W.slot_at).where(which).order_by(W.slot_at.desc()).limit(1)
+        with self._db.reading() as tx:
+            return tx.execute(query).scalar_one_or_none()
+
+    def due_soon(self, campaign_id: CampaignId, until: datetime, at_most: int) -> int:
+        due = sa.select(CL.lead_id).where(CL.campaign_id == campaign_id, _OPEN, CL.due_at <= until)
+        query = sa.select(sa.func.count()).select_from(due.limit(at_most).subquery())
+        with self._db.reading() as tx:
+            return tx.execute(query).scalar_one()
 
     def lead_states(self, campaign_id: CampaignId) -> Mapping[str, int]:
         query = sa.select(CL.state, sa.func.count()).where(CL.campaign_id == campaign_id).group_by(CL.state)
@@ -298,8 +352,23 @@ class SqlProgress:
 _JOB_COLUMNS = (J.state, J.settled_at, J.reason, J.bounced_at, J.complained_at)
 
 
-def _tenant_of(campaign_id: CampaignId) -> sa.Select[Any]:
-    return sa.select(campaigns.c.tenant_id).where(campaigns.c.id == campaign_id)
+def _tenant_planned_by(planner: str, campaign_id: CampaignId) -> sa.Select[Any]:
+    """The tenant of a campaign that runs, while nobody else takes the lease or stops it."""
+    return (
+        sa.select(campaigns.c.tenant_id)
+        .select_from(campaigns.join(leases, sa.true()))
+        .where(campaigns.c.id == campaign_id, campaigns.c.status == CampaignStatus.RUNNING)
+        .where(leases.c.name == PLANNING, leases.c.holder == planner)
+        .with_for_update()
+    )
+
+
+def _letters_of(
+    tenant_id: TenantId, senders: Sequence[str] | None, receiver: str | None
+) -> sa.ColumnElement[bool]:
+    of_senders = W.sender_id.in_(senders) if senders is not None else sa.true()
+    to_receiver = W.receiver == receiver if receiver is not None else sa.true()
+    return sa.and_(W.tenant_id == tenant_id, of_senders, to_receiver)
 
 
 def _lead(campaign_id: CampaignId, lead_id: str) -> tuple[sa.ColumnElement[bool], ...]:
