@@ -10,20 +10,27 @@ import pytest
 
 from sendonce.adapters.stores.sql.store import open_store
 from sendonce.domain.campaigns.brakes import Limits
-from sendonce.domain.campaigns.campaigns import Campaign, CampaignStatus
+from sendonce.domain.campaigns.campaigns import Campaign, CampaignStatus, NewCampaign, NewStep
 from sendonce.domain.campaigns.forecast import Binding
 from sendonce.domain.engine.events import EventKind
 from sendonce.domain.engine.jobs import ClaimedJob, Settlement
 from sendonce.domain.engine.outcomes import Accepted, Deferred, Outcome, Refused
 from sendonce.domain.people.directions import Basis, NewDirection, tenant_named
 from sendonce.errors import RefusedByRule
+from sendonce.flows.campaigns.create_campaign import create_campaign
 from sendonce.flows.campaigns.forecast_campaign import forecast_campaign
 from sendonce.flows.campaigns.plan_letters import plan_letters
 from sendonce.flows.campaigns.show_campaign import show_campaign
-from sendonce.flows.campaigns.steer_campaign import pause_campaign, resume_campaign, stop_campaign
+from sendonce.flows.campaigns.start_campaign import start_campaign
+from sendonce.flows.campaigns.steer_campaign import (
+    delete_campaign,
+    pause_campaign,
+    resume_campaign,
+    stop_campaign,
+)
 from sendonce.flows.people.add_client import put_direction, set_terms
 from tests.conformance.campaign_stage import MONDAY, OFFICE, CampaignStage, Left
-from tests.conformance.stage import event_of
+from tests.conformance.stage import LETTER, event_of
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 
@@ -343,6 +350,20 @@ def test_a_pause_holds_what_is_planned_and_a_stop_ends_it(stage: CampaignStage) 
     assert stage.run(DAY) == []
     with pytest.raises(RefusedByRule, match="is stopped"):
         resume_campaign(stage.desk, stage.get(campaign), "somebody")
+
+
+def test_a_campaign_that_never_started_can_be_deleted(stage: CampaignStage) -> None:
+    stage.sender("a@one.example")
+    stage.leads(1)
+    new = NewCampaign("Autumn", "pumps", OFFICE, Limits(), (NewStep(LETTER, timedelta()),))
+    created = create_campaign(stage.store, tenant_named("acme"), new, "test")
+    with pytest.raises(RefusedByRule, match="delete that one with 'sendonce campaign delete'"):
+        create_campaign(stage.store, tenant_named("acme"), new, "test")
+    delete_campaign(stage.desk, created, "somebody")
+    again = create_campaign(stage.store, tenant_named("acme"), new, "test")
+    start_campaign(stage.desk, again, "somebody")
+    with pytest.raises(RefusedByRule, match="its letters are part of the books"):
+        delete_campaign(stage.desk, again, "somebody")
 
 
 def test_a_lead_is_in_one_campaign_at_a_time(stage: CampaignStage) -> None:

@@ -39,6 +39,9 @@ class Campaigns(Protocol):
     def create(self, tenant_id: TenantId, new: NewCampaign, actor: str) -> Campaign:
         """A campaign that is ready, with its letters. Raises RefusedByRule for a name that is taken."""
 
+    def delete(self, campaign_id: CampaignId, actor: str) -> bool:
+        """Without a trace but in the audit log. False for one that was started: its letters count."""
+
     def get(self, tenant_id: TenantId, name: str) -> Campaign | None:
         """By its id or its name."""
 

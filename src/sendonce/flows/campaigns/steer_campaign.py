@@ -24,6 +24,15 @@ def stop_campaign(desk: CampaignDesk, campaign: Campaign, reason: str | None, ac
         desk.store.dispatches.cancel(dispatch_id)
 
 
+def delete_campaign(desk: CampaignDesk, campaign: Campaign, actor: str) -> None:
+    """Only before its start: afterwards its letters count for limits, and reports tell of them."""
+    if not desk.store.campaigns.delete(campaign.id, actor):
+        raise RefusedByRule(
+            f"The campaign {campaign.name!r} was started, and its letters are part of the books: it stays. "
+            "'sendonce campaign stop' ends it."
+        )
+
+
 def _move(desk: CampaignDesk, campaign: Campaign, to: CampaignStatus, reason: str | None, actor: str) -> None:
     if not desk.store.campaigns.move(campaign.id, to, reason, actor):
         already = f"is {campaign.status} already" if to == campaign.status else f"is {campaign.status}"

@@ -38,7 +38,8 @@ def _judge(
     address = view.identity.address
     if view.state is SenderState.REMOVED:
         what = f"Letters wait for the sender {address}, which was removed."
-        return [warning(NAME, what, f"Add it again, or cancel its mailouts: sendonce sender add {address} …")]
+        fix = f"Add it again: sendonce sender add {address} …, or end what waits for it."
+        return [warning(NAME, what, fix)]
     found = []
     trouble = trouble_of(view.identity)
     if trouble is not None:

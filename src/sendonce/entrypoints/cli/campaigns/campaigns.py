@@ -99,6 +99,14 @@ def stop(
     )
 
 
+@group.command()
+def delete(name: Name, json: JsonFlag = False) -> None:
+    """Delete a campaign that was never started: to change one, delete it and create it anew."""
+    from sendonce.flows.campaigns.steer_campaign import delete_campaign
+
+    _steer(name, "deleted", lambda desk, campaign: delete_campaign(desk, campaign, getpass.getuser()), json)
+
+
 @group.command("list")
 def list_(
     tenant: Annotated[str | None, typer.Option(help="Of one client only.")] = None, json: JsonFlag = False

@@ -153,11 +153,19 @@ def _warn_without_secret(settings: Settings, new: NewSender) -> None:
 
 
 @group.command("list")
-def list_(json: JsonFlag = False) -> None:
+def list_(
+    tenant: Annotated[str | None, typer.Option(help="Of one client only.")] = None, json: JsonFlag = False
+) -> None:
     """Show this installation's sender, those that were added, and who is held, with the reason."""
+    from sendonce.domain.people.directions import tenant_named
+
     settings = ready_settings()
     with opened_store(settings) as store:
-        shown = [_view(view) for view in _views(settings, store)]
+        views = _views(settings, store)
+    if tenant is not None:
+        whose = tenant_named(tenant)
+        views = [view for view in views if view.identity and view.identity.tenant_id == whose]
+    shown = [_view(view) for view in views]
     if json:
         print_json(shown)
         return

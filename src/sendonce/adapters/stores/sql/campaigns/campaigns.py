@@ -16,6 +16,7 @@ from sendonce.adapters.stores.schema import (
     campaign_steps,
     campaigns,
     leads,
+    letters,
 )
 from sendonce.adapters.stores.sql.audit import insert_audit
 from sendonce.adapters.stores.sql.campaigns.progress import SqlProgress
@@ -57,7 +58,10 @@ class SqlCampaigns(SqlProgress):
             put = insert_for(self._db)(campaigns).values(row)
             put = put.on_conflict_do_nothing(index_elements=["tenant_id", "name"]).returning(C.id)
             if tx.execute(put).one_or_none() is None:
-                raise RefusedByRule(f"{tenant_id} has a campaign {new.name!r} already: give it another name.")
+                raise RefusedByRule(
+                    f"{tenant_id} has a campaign {new.name!r} already: give this one another name, or delete "
+                    "that one with 'sendonce campaign delete' if it was never started."
+                )
             for number, step in enumerate(new.steps, 1):
                 letter_id = insert_letter(tx, tenant_id, step.letter, now)
                 wait = int(step.after.total_seconds())
@@ -65,6 +69,17 @@ class SqlCampaigns(SqlProgress):
                 tx.execute(campaign_steps.insert().values(campaign_id=row["id"], **values))
             insert_audit(tx, now, actor, "create_campaign", str(row["id"]), {"name": new.name})
             return _one(tx, C.id == row["id"])
+
+    def delete(self, campaign_id: CampaignId, actor: str) -> bool:
+        with self._db.writing() as tx:
+            campaign = _one(tx, C.id == campaign_id, lock=True)
+            if campaign.started_at is not None:
+                return False
+            tx.execute(campaign_steps.delete().where(S.campaign_id == campaign_id))
+            tx.execute(letters.delete().where(letters.c.id.in_([step.letter_id for step in campaign.steps])))
+            tx.execute(campaigns.delete().where(C.id == campaign_id))
+            insert_audit(tx, self._db.now(tx), actor, "delete_campaign", campaign_id, {"name": campaign.name})
+            return True
 
     def get(self, tenant_id: TenantId, name: str) -> Campaign | None:
         with self._db.reading() as tx:
