@@ -39,8 +39,18 @@ def test_a_client_and_its_direction(sendonce: Run, tmp_path: Path) -> None:
     assert told(sendonce("tenant", "add", "acme", "--name", "Acme", "--json")) == {
         "id": "acme",
         "added": True,
+        "weight": 1,
+        "daily": None,
     }
-    assert told(sendonce("tenant", "add", "acme", "--json"))["added"] is False
+    assert (
+        told(sendonce("tenant", "add", "acme", "--weight", "3", "--daily", "9", "--json"))["added"] is False
+    )
+    again = told(sendonce("tenant", "add", "acme", "--daily", "0", "--json"))
+    assert (again["added"], again["weight"], again["daily"]) == (False, 3, None)
+    assert (
+        "--weight: 0 is not from 1 to 1000"
+        in sendonce("tenant", "add", "acme", "--weight", "0", code=2).stderr
+    )
     assert [each["id"] for each in told(sendonce("tenant", "list", "--json"))] == ["acme", "default"]
     add = ("direction", "add", "--tenant", "acme", "pumps", "--jurisdiction", "ru", "--basis", "consent")
     added = told(sendonce(*add, "--note", "a form on the site", "--offer", "offer.toml", "--json"))

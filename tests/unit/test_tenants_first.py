@@ -42,7 +42,7 @@ OVER_ALL_TENANTS = {
     # one mailbox and one budget for all; a letter is planned by halves whoever it is for
     *("WrittenLetters.spent_since", "WrittenLetters.slots_taken", "WrittenLetters.half_planned"),
     # workers plan for all; whoever is at the machine names a campaign of any tenant, and lists directions
-    *("Campaigns.open", "Campaigns.find", "Campaigns.all", "Directions.all"),
+    *("Campaigns.open", "Campaigns.winding_up", "Campaigns.find", "Campaigns.all", "Directions.all"),
     # by the link in a letter that asks for a confirmation
     "SignUps.confirm",
     # every suppression names its tenant, or everybody

@@ -166,7 +166,7 @@ def answers(url: str) -> bool:
         return False
 
 
-def wait_until(condition: Callable[[], bool], what: str, patience: float = 20.0) -> None:
+def wait_until(condition: Callable[[], bool], what: str, patience: float = 60.0) -> None:
     ends = time.monotonic() + patience
     while not condition():
         if time.monotonic() > ends:
