@@ -29,6 +29,7 @@ SPEED = 4320
 PATIENCE = 600.0
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 _TOLERANCE = 0.05
+_NEARLY_ALL = 0.9
 _BARS = " ▁▂▃▄▅▆▇█"
 _LETTER = """
 [[step]]
@@ -286,12 +287,24 @@ def _most_in_a_day(times: Iterable[datetime]) -> int:
 
 
 def _unfair(letters: Sequence[Letter]) -> Iterator[str]:
-    """Shares of senders in what their client sent, and of clients in the account while both wanted more."""
+    """Shares of senders in what their client sent, and of clients in the first day that fills the account."""
     by_sender = Counter(letter.sender for letter in letters if letter.tenant == "alpha")
     yield from _off("anna", by_sender["anna@alpha.example.com"], by_sender.total(), 2 / 3)
-    begin = min(letter.at for letter in letters)
-    first_day = Counter(letter.tenant for letter in letters if letter.at < begin + DAY)
-    yield from _off("alpha", first_day["alpha"], first_day["alpha"] + first_day["gamma"], 2 / 3)
+    full_day = Counter(letter.tenant for letter in _first_full_day(letters))
+    if full_day:
+        yield from _off("alpha", full_day["alpha"], full_day["alpha"] + full_day["gamma"], 2 / 3)
+    else:
+        say("This machine was too slow to use up the account's letters on any day: no client had to wait.")
+
+
+def _first_full_day(letters: Sequence[Letter]) -> Sequence[Letter]:
+    ordered, begin = sorted(letters), 0
+    for end, letter in enumerate(ordered):
+        while ordered[begin].at <= letter.at - DAY:
+            begin += 1
+        if end - begin >= ACCOUNT_LIMIT * _NEARLY_ALL:
+            return ordered[begin : end + 1]
+    return []
 
 
 def _off(name: str, count: int, total: int, wanted: float) -> Iterator[str]:
