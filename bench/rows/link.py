@@ -16,7 +16,7 @@ ROUND_TRIP = 0.020
 def measure(stage: Stage, wanted: Sequence[str]) -> list[Finding]:  # noqa: ARG001 (one row only)
     if not stage.has_smtp:
         return []
-    count, theirs_count, rounds = stage.size(600, 150), stage.size(120, 30), stage.size(2, 1)
+    count, theirs_count, rounds = stage.size(400, 150), stage.size(100, 30), stage.size(2, 1)
     people = letters.write_people(stage.folder / "link-people.csv", count)
     letter = letters.write_for_peers(stage.folder / "link-letter.json")
     ours: list[float] = []

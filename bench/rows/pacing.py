@@ -18,7 +18,7 @@ STALL, STALL_EVERY = 0.030, 0.200
 
 
 def measure(stage: Stage, wanted: Sequence[str]) -> list[Finding]:  # noqa: ARG001 (one row only)
-    seconds = stage.size(12, 4)
+    seconds = stage.size(10, 4)
     found = []
     for rate in RATES[1::2] if stage.quick else RATES:
         found += _at(stage, rate, seconds, stalled=False)
