@@ -163,9 +163,10 @@ def _other_bounds(findings: Sequence[Finding], bounds: Mapping[str, str]) -> lis
     return [f"- **{', '.join(rows)}**: {text}" for text, rows in by_text.items()]
 
 
-def _cell(text: str) -> str:
-    """In one line of a table."""
-    return " ".join(text.replace("|", "/").split())[:200]
+def _cell(why: str) -> str:
+    """In one line of a table: a child that failed says last what was wrong."""
+    last = why.strip().replace(f"{ROOT}/", "").replace("|", "/").splitlines()[-1:]
+    return " ".join("".join(last).split())[:200]
 
 
 def _figure_rows(findings: Sequence[Finding]) -> list[str]:

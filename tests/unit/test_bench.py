@@ -32,8 +32,8 @@ def test_a_missed_bar_stands_on_the_page_with_its_distance_and_its_reason() -> N
 
 
 def test_a_row_that_failed_stands_on_the_page() -> None:
-    page = report.page([], {**TOLD, "failed": {"ses": "BenchFailed: the sink\nhas | none"}})
-    assert "| ses | gave no figure | | | | | failed: BenchFailed: the sink has / none |" in page
+    page = report.page([], {**TOLD, "failed": {"ses": f"Traceback …\nOSError: {report.ROOT}/x | gone"}})
+    assert "| ses | gave no figure | | | | | failed: OSError: x / gone |" in page
     assert "{{" not in page
 
 
