@@ -44,7 +44,8 @@ def parse_account_limits(text: str) -> dict[str, int]:
         name, _, number = (piece.strip() for piece in part.rpartition("="))
         if "/" not in name or not number.isdigit() or int(number) < 1:
             raise BadInput(
-                f"{part!r} is no limit of an account: write ses/eu-west-1=50000 (letters in 24 hours)."
+                f"ACCOUNT_LIMITS: {part!r} is no limit of an account: write ses/eu-west-1=50000 "
+                "(letters in 24 hours)."
             )
         limits[name] = int(number)
     return limits

@@ -238,7 +238,9 @@ def _print(view: CampaignView) -> None:
     ]
     print_table("Senders", columns, senders)
     if view.limits:
-        shared = [[each.limit, each.letters, each.taken, each.binds] for each in view.limits]
+        shared = [
+            [each.limit, each.letters, each.taken, "yes" if each.binds else "no"] for each in view.limits
+        ]
         print_table("Limits in 24 hours", ["limit", "letters", "taken", "binds"], shared)
     brakes = [
         [
