@@ -12,7 +12,7 @@ from datetime import datetime
 
 from sqlalchemy.engine import Connection
 
-from sendonce.adapters.stores.schema import delivery_events, message_jobs
+from sendonce.adapters.stores.schema import delivery_events, job_states
 from sendonce.adapters.stores.sql import store
 from sendonce.adapters.stores.sql.arrows import lock_job
 from sendonce.adapters.stores.sql.events import SqlEvents
@@ -59,7 +59,7 @@ class FormerEvents(SqlEvents):
             if tx.execute(insert.returning(delivery_events.c.id)).first() is None:
                 return EventVerdict.DUPLICATE_EVENT
             changes = changes_by_event(event, job, now)
-            tx.execute(message_jobs.update().where(message_jobs.c.id == job.id).values(**changes))
+            tx.execute(job_states.update().where(job_states.c.id == job.id).values(**changes))
             if (told := consequence_of(event, job)) is not None:
                 self._apply(tx, told, job, now)
             return verdict

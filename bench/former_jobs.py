@@ -58,7 +58,7 @@ def _add_mailout(store: SqlStore, number: int, start: int, end: int) -> None:
         if store.database.is_sqlite:
             tx.exec_driver_sql(_LARGE_CACHE)
         _add_dispatch(tx, number)
-        for statement, share in ((_JOBS, 1), (_EVENTS, 2), (_SUBSCRIBERS, 5)):
+        for statement, share in ((_PLANNED_JOBS, 1), (_JOB_STATES, 1), (_EVENTS, 2), (_SUBSCRIBERS, 5)):
             numbers = {"start": start // share, "end": end // share}
             tx.exec_driver_sql(_statement(store, statement).format(mailout=mailout_id(number), **numbers))
         tally = Tally()
@@ -108,12 +108,18 @@ _SQLITE = {
 }
 # Without it the pages of the indexes are written and read again for each row. Whoever measures opens anew.
 _LARGE_CACHE = "PRAGMA cache_size = -1000000"
-_JOBS = """
-INSERT INTO message_jobs (
-    id, tenant_id, dispatch_id, recipient, recipient_key, suppression_key, fields, state, attempt,
-    due_at, claimed_at, settled_at, send_event_at, delivered_at, message_id, accepted_attempt)
+_PLANNED_JOBS = """
+INSERT INTO planned_jobs (
+    id, tenant_id, dispatch_id, recipient, recipient_key, suppression_key, fields)
 SELECT OWN_ID, 'default', '{mailout}', 'person' || i || '@example.com', 'person' || i || '@example.com',
-    OWN_KEY, '{{}}', 'sent', 1, '2026-01-01 00:00:00.000000',
+    OWN_KEY, '{{}}'
+FROM SERIES
+"""
+_JOB_STATES = """
+INSERT INTO job_states (
+    id, dispatch_id, state, attempt,
+    due_at, claimed_at, settled_at, send_event_at, delivered_at, message_id, accepted_attempt)
+SELECT OWN_ID, '{mailout}', 'sent', 1, '2026-01-01 00:00:00.000000',
     '2026-01-01 00:00:00.000000', '2026-01-01 00:00:00.000000', '2026-01-01 00:00:00.000000',
     '2026-01-01 00:00:00.000000', 'm' || i, 1
 FROM SERIES

@@ -33,7 +33,7 @@ OURS = ("sendonce", "serve", "--no-worker")
 FORMER = ("bench.former_events",)
 
 _SENT = """
-UPDATE message_jobs SET state = 'sent', attempt = 1, accepted_attempt = 1, message_id = 'provider',
+UPDATE job_states SET state = 'sent', attempt = 1, accepted_attempt = 1, message_id = 'provider',
     claimed_at = {}, settled_at = {}
 """
 Job = tuple[str, str]

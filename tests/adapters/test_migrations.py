@@ -324,7 +324,7 @@ def fill(tx: sa.Connection) -> None:
     )
 
 
-@pytest.fixture(params=["0001", "0002"])
+@pytest.fixture(params=["0001", "0002", "0013"])
 def former_schema(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -337,12 +337,13 @@ def former(request: pytest.FixtureRequest, tmp_path: Path, former_schema: str) -
     with database_at(url) as database, database.migrating() as tx:
         config = migration_config()
         config.attributes["connection"] = tx
-        command.upgrade(config, former_schema)
+        command.upgrade(config, min(former_schema, "0002"))
         ledger = sa.text(
             "INSERT INTO ledger (one, ledger_id, pepper, created_at) VALUES (1, :id, :pepper, :at)"
         )
         tx.execute(ledger, {"id": LETTER_ID, "pepper": bytes(32), "at": _AT.strip("'")})
         fill(tx)
+        command.upgrade(config, former_schema)
     return url
 
 
@@ -366,6 +367,48 @@ def test_mailouts_in_every_state_come_over(former: str, former_schema: str) -> N
         assert {job.letter_id for job in turn.claimed} == {LETTER_ID}
 
 
+JOB_STATES = ("scheduled", "sending", "sent", "failed", "skipped", "dead", "in_doubt")
+
+
+def test_jobs_in_every_state_come_over_whole(former: str) -> None:
+    """Every column that a job had, and the attempts that ended before."""
+    with database_at(former) as database:
+        with database.writing() as tx:
+            let_jobs_have_a_past(tx)
+            before = jobs_in(tx)
+        upgrade_schema(database)
+        with database.reading() as tx:
+            after = jobs_in(tx)
+            assert tx.exec_driver_sql("SELECT count(*) FROM attempts").scalar_one() == 1
+        assert {job["state"] for job in after} == set(JOB_STATES)
+        assert [{name: new[name] for name in old} for old, new in zip(before, after, strict=True)] == before
+
+
+def let_jobs_have_a_past(tx: sa.Connection) -> None:
+    """Something in every column, and a job in every state."""
+    moments = ("claimed", "settled", "death_proof", "send_event", "delivered", "bounced", "complained")
+    texts = ("code", "reason", "message_id", "claim_token", "death_proof", "absence_proof")
+    numbers = ("attempt", "tries", "accepted_attempt")
+    changes = [
+        *(f"{name}_at = {_AT}" for name in (*moments, "rejected", "duplicate")),
+        *(f"{name} = '{name}'" for name in texts),
+        *(f"{name} = {value}" for value, name in enumerate(numbers, start=2)),
+        f"worker_id = '{LETTER_ID}'",
+    ]
+    tx.exec_driver_sql(f"UPDATE message_jobs SET {', '.join(changes)}")
+    ids = [job["id"] for job in jobs_in(tx)]
+    for job_id, state in zip(ids, JOB_STATES, strict=False):
+        tx.exec_driver_sql(f"UPDATE message_jobs SET state = '{state}' WHERE id = '{job_id}'")
+    tx.exec_driver_sql(
+        f"INSERT INTO attempts (job_id, attempt, ended_at, outcome) VALUES ('{ids[0]}', 1, {_AT}, 'deferred')"
+    )
+
+
+def jobs_in(tx: sa.Connection) -> list[dict[str, object]]:
+    rows = tx.exec_driver_sql("SELECT * FROM message_jobs ORDER BY id").mappings()
+    return [{name.replace("mailout_id", "dispatch_id"): value for name, value in row.items()} for row in rows]
+
+
 def test_reports_that_were_due_are_still_written(former: str) -> None:
     with database_at(former) as database:
         upgrade_schema(database)
@@ -381,7 +424,7 @@ def test_every_foreign_key_is_kept(former: str) -> None:
             if database.is_sqlite:
                 assert tx.exec_driver_sql("PRAGMA foreign_key_check").fetchall() == []
                 assert tx.exec_driver_sql("PRAGMA foreign_keys").scalar_one() == 1
-            keys = sa.inspect(tx).get_foreign_keys("message_jobs")
+            keys = sa.inspect(tx).get_foreign_keys("planned_jobs")
         assert {key["referred_table"] for key in keys} == {"dispatches", "tenants"}
 
 

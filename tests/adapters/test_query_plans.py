@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -23,7 +24,9 @@ from tests.conformance.stage import NOBODY, Stage, address, worker_record
 from tests.conftest import OpenStore
 
 # They hold the jobs of one state, and those are few: two groups, some doubts, the rest of a mailout.
-OF_A_STATE = ("message_jobs_scheduled", "message_jobs_sending", "message_jobs_in_doubt", "message_jobs_dead")
+OF_A_STATE = ("job_states_scheduled", "job_states_sending", "job_states_in_doubt", "job_states_dead")
+# The view of jobs is shown as the tables that it joins.
+ABOUT_JOBS = re.compile("message_jobs|job_states|planned_jobs")
 
 
 def running(store: SqlStore) -> str:
@@ -76,12 +79,12 @@ def test_only_the_jobs_of_a_state_are_looked_at(question: str, sqlite_url: str) 
         engine = store.database.engine
         with overheard(engine) as statements:
             ASKED_OFTEN[question](store)
-        about_jobs = [each for each in statements if "message_jobs" in each[0]]
+        about_jobs = [each for each in statements if ABOUT_JOBS.search(each[0])]
         assert about_jobs
         with engine.connect() as connection:
             for statement, values in about_jobs:
                 explained = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).fetchall()
-                looks = [row[3] for row in explained if "message_jobs" in row[3]]
+                looks = [row[3] for row in explained if ABOUT_JOBS.search(row[3])]
                 through_a_state = [step for step in looks if any(index in step for index in OF_A_STATE)]
                 assert through_a_state, explained
                 assert not [s for s in looks if s.startswith("SCAN") and s not in through_a_state], explained
@@ -173,9 +176,9 @@ def test_the_surroundings_of_a_doubt_are_found_without_a_walk_through_history(sq
                 for statement, values in statements
                 for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)
             ]
-    jobs = [step for step in steps if "message_jobs" in step]
+    jobs = [step for step in steps if ABOUT_JOBS.search(step)]
     events = [step for step in steps if "delivery_events" in step]
-    assert any("message_jobs_unheard" in step for step in jobs)
+    assert any("job_states_unheard" in step for step in jobs)
     assert [step for step in jobs if step.startswith("SCAN")] == []
     assert [step for step in events if "delivery_events_received" not in step] == []
 
@@ -192,9 +195,9 @@ def test_postgres_finds_a_due_job_by_its_index(postgres_url: str) -> None:
             values = {"worker": NOBODY, "token": "t", "claims": 0, "anyway": False, "sender": ""}
             values |= {"sender_id": "", "known_start": None, **places.Places().last("")}
             explained = store.database.driver(tx).execute(f"EXPLAIN {statement}", values)
-            plan = [row[0] for row in explained if "message_jobs" in row[0]]
+            plan = [row[0] for row in explained if ABOUT_JOBS.search(row[0])]
     assert plan
-    assert all("message_jobs_scheduled" in step for step in plan), plan
+    assert all("job_states_scheduled" in step for step in plan), plan
 
 
 def test_claims_beside_an_old_snapshot_look_at_each_job_a_few_times(
@@ -222,7 +225,7 @@ def test_claims_beside_an_old_snapshot_look_at_each_job_a_few_times(
 
 _ENTRIES_READ = """
     SELECT i.idx_tup_read, t.seq_tup_read FROM pg_stat_user_indexes i JOIN pg_stat_user_tables t USING (relid)
-    WHERE i.indexrelname = 'message_jobs_scheduled'
+    WHERE i.indexrelname = 'job_states_scheduled'
 """
 
 
@@ -232,7 +235,7 @@ def test_a_door_with_a_million_times_of_its_own_is_not_walked_through(sqlite_url
         engine = store.database.engine
         with overheard(engine) as statements:
             store.dispatches.put_off_beyond(timedelta(days=1), [DispatchId(NOBODY)])
-        [(statement, values)] = [each for each in statements if "message_jobs" in each[0]]
+        [(statement, values)] = [each for each in statements if ABOUT_JOBS.search(each[0])]
         with engine.connect() as connection:
             explained = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).fetchall()
-        assert any("message_jobs_retried" in row[3] for row in explained), explained
+        assert any("job_states_retried" in row[3] for row in explained), explained

@@ -22,7 +22,7 @@ from tests.conftest import OpenStore
 SHORT, LONG = 1_200, 9_000
 # A finisher looks at twenty-five at a time.
 FEW, MANY = 60, 300
-LONG_TABLES = ("message_jobs", "delivery_events", "subscribers", "dispatches")
+LONG_TABLES = ("planned_jobs", "job_states", "delivery_events", "subscribers", "dispatches")
 Work = Callable[[Callable[[], object]], int]
 
 

@@ -17,9 +17,9 @@ from sendonce.adapters.stores.schema import (
     dispatch_books,
     dispatches,
     event_receivers,
+    job_states,
     ledger,
     mailouts,
-    message_jobs,
     outbox,
     permits,
     sign_ups,
@@ -109,7 +109,7 @@ _AGEING: dict[sa.Table, tuple[str, ...]] = {
     dispatches: ("planner_until", "due_from"),
     suppressions: ("created_at",),
     sign_ups: ("requested_at",),
-    message_jobs: ("due_at", "claimed_at", "death_proof_at"),
+    job_states: ("due_at", "claimed_at", "death_proof_at"),
     delivery_events: ("received_at",),
     event_receivers: ("since", "seen"),
     canaries: ("sent_at", "event_at"),
@@ -138,7 +138,7 @@ def put_off(store: Store, job_id: str, wait: timedelta) -> None:
         return
     assert isinstance(store, SqlStore)
     with store.database.writing() as tx:
-        tx.execute(message_jobs.update().where(message_jobs.c.id == job_id).values(due_at=due))
+        tx.execute(job_states.update().where(job_states.c.id == job_id).values(due_at=due))
         tx.execute(dispatches.update().values(due_from=dispatches.c.created_at))
 
 
@@ -165,7 +165,7 @@ def recount(store: Store) -> None:
                 tally.plan(dispatch_id, column, count)
 
 
-_B, _J = dispatch_books.c, message_jobs.c
+_B, _J = dispatch_books.c, job_states.c
 _KEPT = sa.select(_B.dispatch_id, *(sa.func.sum(_B[name]) for name in COLUMNS)).group_by(_B.dispatch_id)
 _COUNTED = sa.select(
     _J.dispatch_id,
@@ -182,7 +182,7 @@ def forget_attempts(store: Store) -> None:
         return
     assert isinstance(store, SqlStore)
     with store.database.writing() as tx:
-        tx.execute(message_jobs.update().values(state="scheduled", attempt=0, worker_id=None))
+        tx.execute(job_states.update().values(state="scheduled", attempt=0, worker_id=None))
         tx.execute(dispatches.update().values(due_from=dispatches.c.created_at))
     recount(store)
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from sendonce.adapters.stores.schema import message_jobs
+from sendonce.adapters.stores.schema import job_states
 from sendonce.adapters.stores.sql.store import SqlStore, open_store
 from sendonce.domain.engine.alarms import AlarmLimits
 from sendonce.domain.engine.events import EventKind
@@ -139,7 +139,7 @@ def left_long_ago(tower: Tower) -> None:
     """Ninety minutes: in the hour before the silent one."""
     then = tower.store.ledger.now() - timedelta(minutes=90)
     with tower.store.database.writing() as tx:
-        tx.execute(message_jobs.update().where(message_jobs.c.state == "sent").values(claimed_at=then))
+        tx.execute(job_states.update().where(job_states.c.state == "sent").values(claimed_at=then))
 
 
 def test_a_worker_that_is_gone_is_named(tower: Tower, monkeypatch: pytest.MonkeyPatch) -> None:

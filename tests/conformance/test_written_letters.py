@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sendonce.adapters.metrics import Metrics
-from sendonce.adapters.stores.schema import dispatches, message_jobs
+from sendonce.adapters.stores.schema import dispatches, job_states
 from sendonce.adapters.stores.sql.store import SqlStore
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.mailbox.classify import MailKind
@@ -94,7 +94,7 @@ class Desk:
         """The slots of all that is planned have come."""
         past = datetime.now(UTC) - timedelta(minutes=1)
         with self.store.database.writing() as tx:
-            tx.execute(message_jobs.update().values(due_at=past))
+            tx.execute(job_states.update().values(due_at=past))
             tx.execute(dispatches.update().values(due_from=past))
 
 

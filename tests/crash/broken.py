@@ -15,7 +15,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from sendonce.adapters.stores.schema import dispatches, message_jobs
+from sendonce.adapters.stores.schema import dispatches, job_states, message_jobs
 from sendonce.adapters.stores.sql import groups
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.ledger import SqlLedger
@@ -42,9 +42,10 @@ def claims_are_not_durable() -> None:
             for settlement in settlements:
                 taken.discard(settlement.job_id)
                 if isinstance(settlement.outcome, Accepted):
-                    sent = message_jobs.update().where(JOBS.id == settlement.job_id)
+                    sent = job_states.update().where(job_states.c.id == settlement.job_id)
                     tx.execute(sent.values(state="sent", attempt=settlement.attempt, accepted_attempt=1))
-            due = sa.select(message_jobs, dispatches.c.letter_id.label("letter")).join(dispatches)
+            due = sa.select(message_jobs, dispatches.c.letter_id.label("letter"))
+            due = due.join(dispatches, dispatches.c.id == JOBS.dispatch_id)
             due = due.where(JOBS.state == "scheduled", JOBS.id.not_in(taken))
             rows = tx.execute(due.order_by(JOBS.id).limit(claim.limit)).all() if claim else []
             number = tx.execute(sa.text("UPDATE ledger SET claim_seq = claim_seq + 1 RETURNING claim_seq"))

@@ -28,6 +28,7 @@ from sendonce.adapters.stores.schema.engine import (
     event_receivers,
     event_topics,
     gauge_readings,
+    job_states,
     ledger,
     letters,
     mailbox_cursors,
@@ -38,6 +39,7 @@ from sendonce.adapters.stores.schema.engine import (
     permit_keys,
     permits,
     person_index,
+    planned_jobs,
     sender_holds,
     sender_identities,
     tenant_turns,
@@ -74,7 +76,7 @@ from sendonce.adapters.stores.schema.prospecting import (
 )
 
 # The newest migration. Compared with the database at every start, without importing Alembic.
-HEAD = "0013"
+HEAD = "0014"
 
 __all__ = [
     "FOLDED",
@@ -108,6 +110,7 @@ __all__ = [
     "event_topics",
     "excluded_recipients",
     "gauge_readings",
+    "job_states",
     "leads",
     "leases",
     "ledger",
@@ -123,6 +126,7 @@ __all__ = [
     "permits",
     "person_index",
     "pipeline_journal",
+    "planned_jobs",
     "processing_jobs",
     "quotas",
     "sender_holds",

@@ -12,6 +12,7 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
+    MetaData,
     SmallInteger,
     Table,
     Text,
@@ -132,8 +133,10 @@ tenant_turns = Table(
     Column("served", Float, nullable=False),
 )
 
-message_jobs = Table(
-    "message_jobs",
+# A job is two rows with one id. What is planned is never written again, but for an erasure and a rotation of
+# keys; what moves is narrow, and only its table has indexes that name a state: see decision 59.
+planned_jobs = Table(
+    "planned_jobs",
     metadata,
     own_id(),
     tenant(),
@@ -142,10 +145,26 @@ message_jobs = Table(
     Column("recipient_key", Text, nullable=False),
     Column("suppression_key", Text, nullable=False),
     Column("fields", Document, nullable=False),
-    Column("state", Text, nullable=False, server_default="scheduled"),
+    # Its own where it has one, else the dispatch's. No foreign key: a letter is removed without a look at
+    # every job there ever was.
+    Column("letter_id", Identifier),
+    Column("sender_id", Text),
+    Column("thread", Document),
+    # The rule that gives the product its name: one row for a recipient of a dispatch, ever.
+    UniqueConstraint("dispatch_id", "recipient_key", name="planned_jobs_once"),
+)
+
+# No foreign keys: a row comes with that of planned_jobs, in one statement, and no job is ever deleted.
+job_states = Table(
+    "job_states",
+    metadata,
+    own_id(),
+    Column("dispatch_id", Identifier, nullable=False),
+    moment("due_at", nullable=False),
     Column("attempt", Integer, nullable=False, server_default=text("0")),
     Column("tries", Integer, nullable=False, server_default=text("0")),
-    moment("due_at", nullable=False),
+    Column("priority", SmallInteger, nullable=False, server_default=text("0")),
+    Column("state", Text, nullable=False, server_default="scheduled"),
     Column("code", Text),
     Column("reason", Text),
     Column("message_id", Text),
@@ -164,55 +183,26 @@ message_jobs = Table(
     moment("complained_at"),
     moment("rejected_at"),
     moment("duplicate_at"),
-    # Its own where it has one, else the dispatch's. No foreign key: a letter is removed without a look at
-    # every job there ever was.
-    Column("letter_id", Identifier),
-    Column("sender_id", Text),
-    Column("thread", Document),
-    Column("priority", SmallInteger, nullable=False, server_default=text("0")),
-    # The rule that gives the product its name: one row for a recipient of a dispatch, ever.
-    UniqueConstraint("dispatch_id", "recipient_key", name="message_jobs_once"),
     CheckConstraint(
         "state IN ('scheduled', 'sending', 'sent', 'failed', 'skipped', 'dead', 'in_doubt')",
-        name="message_jobs_state",
+        name="job_states_state",
     ),
-    Index(
-        "message_jobs_scheduled",
-        "dispatch_id",
-        "due_at",
-        "priority",
-        "id",
-        sqlite_where=text("state = 'scheduled'"),
-        postgresql_where=text("state = 'scheduled'"),
-    ),
+    Index("job_states_scheduled", "dispatch_id", "due_at", "priority", "id", **where("state = 'scheduled'")),
     # A job that was claimed before has its time from a retry.
-    Index("message_jobs_retried", "dispatch_id", "due_at", **where("state = 'scheduled' AND attempt > 0")),
-    Index(
-        "message_jobs_sending",
-        "dispatch_id",
-        "worker_id",
-        sqlite_where=text("state = 'sending'"),
-        postgresql_where=text("state = 'sending'"),
-    ),
-    Index(
-        "message_jobs_in_doubt",
-        "id",
-        sqlite_where=text("state = 'in_doubt'"),
-        postgresql_where=text("state = 'in_doubt'"),
-    ),
-    Index(
-        "message_jobs_dead",
-        "id",
-        sqlite_where=text("state = 'dead'"),
-        postgresql_where=text("state = 'dead'"),
-    ),
+    Index("job_states_retried", "dispatch_id", "due_at", **where("state = 'scheduled' AND attempt > 0")),
+    Index("job_states_sending", "dispatch_id", "worker_id", **where("state = 'sending'")),
+    Index("job_states_in_doubt", "id", **where("state = 'in_doubt'")),
+    Index("job_states_dead", "id", **where("state = 'dead'")),
     # Accepted letters that the provider has told nothing of yet: the neighbours that keep a doubt parked.
-    Index(
-        "message_jobs_unheard",
-        "claimed_at",
-        sqlite_where=text("state = 'sent' AND send_event_at IS NULL"),
-        postgresql_where=text("state = 'sent' AND send_event_at IS NULL"),
-    ),
+    Index("job_states_unheard", "claimed_at", **where("state = 'sent' AND send_event_at IS NULL")),
+)
+
+# The view of both rows, for those who read.
+message_jobs = Table(
+    "message_jobs",
+    MetaData(),
+    *(Column(column.name, column.type) for column in planned_jobs.c),
+    *(Column(column.name, column.type) for column in job_states.c if column.name not in planned_jobs.c),
 )
 
 # The books of a dispatch, and under BEFORE_ALL those of the whole ledger: see sql/books.py. The sum of its
@@ -236,7 +226,7 @@ dispatch_books = Table(
 attempts = Table(
     "attempts",
     metadata,
-    Column("job_id", Identifier, ForeignKey("message_jobs.id"), primary_key=True),
+    Column("job_id", Identifier, ForeignKey("planned_jobs.id"), primary_key=True),
     Column("attempt", Integer, primary_key=True),
     Column("worker_id", Identifier),
     moment("claimed_at"),

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from sendonce.adapters.stores.schema import dispatches, message_jobs
+from sendonce.adapters.stores.schema import dispatches, job_states
 from sendonce.adapters.stores.sql.arrows import DOUBTED
 from sendonce.adapters.stores.sql.books import counted
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.domain.engine.dispatches import RESTORED
 from sendonce.domain.engine.jobs import ADOPTED_ATTEMPTS, MOVES, JobState, Move
 
-JOBS = message_jobs.c
+JOBS = job_states.c
 _OPEN = JOBS.state.in_(["scheduled", "sending", "in_doubt"])
 _TO_BE_DOUBTED = (
     sa.select(JOBS.dispatch_id, JOBS.state, DOUBTED.label("target"), sa.func.count())
@@ -25,7 +25,7 @@ def doubt_all(database: Database, tx: Connection) -> int:
     """What the forgotten time may have sent; how many jobs are newly in doubt."""
     if not database.is_sqlite:
         # What is counted must be what is moved, so nobody may move a job in between.
-        tx.exec_driver_sql("LOCK TABLE message_jobs IN SHARE ROW EXCLUSIVE MODE")
+        tx.exec_driver_sql("LOCK TABLE job_states IN SHARE ROW EXCLUSIVE MODE")
     _pause_what_may_have_started(tx)
     newly = 0
     with counted(database, tx) as tally:
@@ -53,10 +53,10 @@ def _doubt_open_jobs(tx: Connection) -> None:
         "death_proof": None,
         "death_proof_at": None,
     }
-    tx.execute(message_jobs.update().where(_OPEN).values(changes))
+    tx.execute(job_states.update().where(_OPEN).values(changes))
 
 
 def _mark_ended_jobs(tx: Connection) -> None:
     """Failed and dead jobs may have been retried in that time: see ``ended_before_adoption``."""
     changes = {"attempt": JOBS.attempt + ADOPTED_ATTEMPTS, "worker_id": None}
-    tx.execute(message_jobs.update().where(JOBS.state.in_(MOVES[Move.RETRY][0])).values(changes))
+    tx.execute(job_states.update().where(JOBS.state.in_(MOVES[Move.RETRY][0])).values(changes))

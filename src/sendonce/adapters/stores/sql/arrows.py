@@ -9,14 +9,14 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import attempts, dispatches, message_jobs
+from sendonce.adapters.stores.schema import attempts, dispatches, job_states
 from sendonce.adapters.stores.sql.books import Tally
 from sendonce.adapters.stores.sql.dispatches import lock_dispatch, make_room
 from sendonce.domain.engine.dispatches import CANCELLED
 from sendonce.domain.engine.evidence import acceptance, sent_by_evidence
 from sendonce.domain.engine.jobs import MOVES, Evidence, JobState, Move
 
-JOBS = message_jobs.c
+JOBS = job_states.c
 
 # A worker that is not heard of again leaves its job in doubt, unless an earlier attempt is proven.
 DOUBTED = sa.case((JOBS.accepted_attempt.is_(None), "in_doubt"), else_="sent")
@@ -37,7 +37,7 @@ def lock_dispatches(tx: Connection, job_ids: Iterable[str]) -> None:
 
 
 def lock_job(tx: Connection, job_id: str) -> Row[Any] | None:
-    query = sa.select(message_jobs).where(JOBS.id == job_id).with_for_update(key_share=True)
+    query = sa.select(job_states).where(JOBS.id == job_id).with_for_update(key_share=True)
     return tx.execute(query).one_or_none()
 
 
@@ -47,7 +47,7 @@ def move(
     """One conditional arrow; 0 when the job is not where the arrow begins. Its row is locked."""
     changes = {"state": target, **changes}
     update = (
-        message_jobs.update()
+        job_states.update()
         .where(JOBS.id == row.id, JOBS.attempt == row.attempt, JOBS.state.in_(MOVES[why][0]))
         .values(changes)
     )
@@ -81,7 +81,7 @@ def accept(
     """Evidence that an attempt was accepted."""
     evidence, changes = acceptance(row, attempt, message_id, now)
     if changes:
-        tx.execute(message_jobs.update().where(JOBS.id == row.id).values(**changes))
+        tx.execute(job_states.update().where(JOBS.id == row.id).values(**changes))
         tally.change(row, changes)
     return evidence
 

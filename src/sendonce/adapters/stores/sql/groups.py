@@ -229,7 +229,7 @@ class PostgresGroups:
         statement = self._db.statement("open_claim").replace("{fingerprint}", server.columns(tx))
         statement = statement.replace("{limit}", str(_enough(claim.limit)))
         rows = self._db.driver(tx).execute(statement, values).fetchall()
-        _, _, _, moment, halted, adoptions, held, counted, sleepers, _, _, _, recorded, *seen = rows[0]
+        _, _, _, moment, halted, adoptions, held, counted, sleepers, _, _, _, _, recorded, *seen = rows[0]
         now = moment.astimezone(UTC)
         refuse_if_halted(halted)
         refuse_another_database(recorded, server.read(seen, known))

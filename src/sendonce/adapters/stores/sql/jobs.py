@@ -9,7 +9,14 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from sendonce.adapters.stores.schema import canaries, delivery_events, dispatches, message_jobs, suppressions
+from sendonce.adapters.stores.schema import (
+    canaries,
+    delivery_events,
+    dispatches,
+    job_states,
+    message_jobs,
+    suppressions,
+)
 from sendonce.adapters.stores.sql.books import STATES, WHOLE_LEDGER, read_books
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.dispatches import ASLEEP, AWAKE, CLAIMABLE
@@ -23,6 +30,7 @@ from sendonce.domain.engine.sent_folder import AcceptedNear
 from sendonce.domain.people.suppressions import BY_LETTER
 
 JOBS = message_jobs.c
+MOVING = job_states.c
 EVENTS = delivery_events.c
 
 
@@ -109,16 +117,16 @@ class SqlJobs:
     def handed_over_since(self, moment: datetime) -> int:
         d = dispatches.c
         changed = sa.select(d.id).where(sa.or_(d.phase != sa.literal_column("'over'"), d.ended_at > moment))
-        claimed = sa.select(sa.func.count()).select_from(message_jobs)
-        claimed = claimed.where(JOBS.dispatch_id.in_(changed), JOBS.claimed_at > moment)
+        claimed = sa.select(sa.func.count()).select_from(job_states)
+        claimed = claimed.where(MOVING.dispatch_id.in_(changed), MOVING.claimed_at > moment)
         launched = sa.select(sa.func.count()).where(canaries.c.sent_at > moment)
         with self._db.reading() as tx:
             return int(tx.execute(claimed).scalar_one() + tx.execute(launched).scalar_one())
 
     def oldest_due(self, sender_id: str | None = None) -> datetime | None:
         with self._db.reading() as tx:
-            first = sa.select(sa.func.min(JOBS.due_at, type_=JOBS.due_at.type))
-            first = first.where(in_state(JobState.SCHEDULED), JOBS.dispatch_id == dispatches.c.id)
+            first = sa.select(sa.func.min(MOVING.due_at, type_=MOVING.due_at.type))
+            first = first.where(in_state(JobState.SCHEDULED), MOVING.dispatch_id == dispatches.c.id)
             due = first.correlate(dispatches).scalar_subquery()
             # Of those that sleep only the one that comes due first.
             whose = sa.true() if sender_id is None else dispatches.c.sender_id == sender_id
@@ -130,7 +138,8 @@ class SqlJobs:
             return min((time for time in times if time is not None), default=None)
 
     def next_due(self, dispatch_id: str) -> Job | None:
-        query = sa.select(message_jobs).where(JOBS.dispatch_id == dispatch_id, in_state(JobState.SCHEDULED))
+        scheduled = in_state(JobState.SCHEDULED, message_jobs)
+        query = sa.select(message_jobs).where(JOBS.dispatch_id == dispatch_id, scheduled)
         with self._db.reading() as tx:
             row = tx.execute(query.order_by(JOBS.due_at, JOBS.id).limit(1)).one_or_none()
             return as_job(row) if row else None
@@ -157,7 +166,7 @@ class SqlJobs:
         if after:
             query = query.where(JOBS.id > after)
         # One state at a time: the rare ones have small indexes of their own.
-        queries = [query.where(in_state(state)) for state in states] or [query]
+        queries = [query.where(in_state(state, message_jobs)) for state in states] or [query]
         with self._db.reading() as tx:
             jobs = [as_job(row) for each in queries for row in tx.execute(each)]
         return sorted(jobs, key=attrgetter("id"))[:limit]
@@ -170,7 +179,7 @@ class SqlJobs:
         own = JOBS.dispatch_id + "" == dispatch_id if self._db.is_sqlite else JOBS.dispatch_id == dispatch_id
         with self._db.reading() as tx:
             most = min(limit, read_books(tx, dispatch_id).sent)
-            query = sa.select(message_jobs).where(behind, own, in_state(JobState.SENT))
+            query = sa.select(message_jobs).where(behind, own, in_state(JobState.SENT, message_jobs))
             return [as_job(row) for row in tx.execute(query.order_by(JOBS.id).limit(most))]
 
     def outcomes(

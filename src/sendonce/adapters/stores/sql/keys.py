@@ -18,7 +18,7 @@ from sendonce.adapters.stores.schema import (
     excluded_recipients,
     ledger,
     mailbox_messages,
-    message_jobs,
+    planned_jobs,
     subscribers,
     suppressions,
 )
@@ -33,12 +33,12 @@ USED, FORGOTTEN = "unsubscribe key used", "unsubscribe key forgotten"
 _KEYS = (
     suppressions.c.key,
     subscribers.c.suppression_key,
-    message_jobs.c.suppression_key,
+    planned_jobs.c.suppression_key,
     excluded_recipients.c.suppression_key,
 )
 _NAMES = (
-    message_jobs.c.recipient,
-    message_jobs.c.recipient_key,
+    planned_jobs.c.recipient,
+    planned_jobs.c.recipient_key,
     delivery_events.c.recipient,
     delivery_events.c.natural_key,
     audit_log.c.subject,

@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import dispatches, ledger, message_jobs, workers
+from sendonce.adapters.stores.schema import dispatches, job_states, ledger, planned_jobs, workers
 from sendonce.adapters.stores.sql.adoption import doubt_all
 from sendonce.adapters.stores.sql.arrows import (
     DOUBTED,
@@ -53,7 +53,7 @@ from sendonce.domain.engine.workers import ADOPTED, VOUCHED, LedgerIdentity
 from sendonce.errors import LedgerRolledBack, RefusedByRule
 from sendonce.ports.engine import JobRef
 
-JOBS = message_jobs.c
+JOBS = job_states.c
 
 
 class SqlLedger:
@@ -145,10 +145,12 @@ class SqlLedger:
 
     def _claimed_already(self, tx: Connection, claim: ClaimRequest) -> list[ClaimedJob]:
         """The jobs of a claim whose COMMIT reply was lost."""
-        letter = sa.func.coalesce(JOBS.letter_id, dispatches.c.letter_id, type_=JOBS.letter_id.type)
-        columns = (JOBS.id, JOBS.dispatch_id, letter, JOBS.attempt, JOBS.tries, JOBS.recipient, JOBS.fields)
+        planned = planned_jobs.c
+        letter = sa.func.coalesce(planned.letter_id, dispatches.c.letter_id, type_=planned.letter_id.type)
+        columns = (JOBS.id, JOBS.dispatch_id, letter, JOBS.attempt, JOBS.tries, planned.recipient)
         query = (
-            sa.select(*columns, JOBS.claimed_at, JOBS.thread)
+            sa.select(*columns, planned.fields, JOBS.claimed_at, planned.thread)
+            .join_from(job_states, planned_jobs, planned.id == JOBS.id)
             .join(dispatches, dispatches.c.id == JOBS.dispatch_id)
             .where(in_state(JobState.SENDING), JOBS.worker_id == claim.worker_id)
             .where(JOBS.claim_token == claim.token)
@@ -264,7 +266,7 @@ class SqlLedger:
     def _doubt_sending(self, tx: Connection, which: sa.ColumnElement[bool], proof: str, now: datetime) -> int:
         """sending → in_doubt with a death proof; how many."""
         changes = {"state": DOUBTED, "reason": proof, "death_proof": proof, "death_proof_at": now}
-        update = message_jobs.update().where(in_state(JobState.SENDING), which).values(changes)
+        update = job_states.update().where(in_state(JobState.SENDING), which).values(changes)
         with counted(self._db, tx) as tally:
             doubted = tx.execute(update.returning(JOBS.dispatch_id, JOBS.state)).all()
             for dispatch_id, state in doubted:
@@ -282,7 +284,7 @@ class SqlLedger:
         columns = (JOBS.id, JOBS.attempt, JOBS.dispatch_id, workers.c.transport, workers.c.route)
         query = (
             sa.select(*columns, JOBS.claimed_at, JOBS.death_proof_at)
-            .select_from(message_jobs.outerjoin(workers, workers.c.id == JOBS.worker_id))
+            .select_from(job_states.outerjoin(workers, workers.c.id == JOBS.worker_id))
             .where(in_state(JobState.IN_DOUBT), JOBS.id > after)
         )
         if transport is not None:

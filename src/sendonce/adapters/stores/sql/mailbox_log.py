@@ -15,7 +15,7 @@ from sendonce.adapters.stores.schema import (
     mailbox_cursors,
     mailbox_messages,
     mailbox_readings,
-    message_jobs,
+    planned_jobs,
 )
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import insert_for, insert_outbox
@@ -32,7 +32,7 @@ from sendonce.domain.engine.mailbox.found import (
 
 C = mailbox_cursors.c
 D = dispatches.c
-J = message_jobs.c
+J = planned_jobs.c
 M = mailbox_messages.c
 R = mailbox_readings.c
 
@@ -113,7 +113,7 @@ class SqlMailboxLog:
 def _tell_door(tx: Connection, mail: FoundMail, doors: Collection[str], now: datetime) -> None:
     if mail.job_id is None or not doors:
         return
-    owner = sa.select(D.id, D.kind, D.owner_id).join(message_jobs, J.dispatch_id == D.id)
+    owner = sa.select(D.id, D.kind, D.owner_id).join(planned_jobs, J.dispatch_id == D.id)
     row = tx.execute(owner.where(J.id == mail.job_id, D.kind.in_(list(doors)))).one_or_none()
     if row is not None:
         insert_outbox(tx, now, answered_topic(row.kind), answer_body(mail, row.id, row.owner_id))

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import dispatches, excluded_recipients, letters, mailouts, message_jobs
+from sendonce.adapters.stores.schema import dispatches, excluded_recipients, letters, mailouts, planned_jobs
 from sendonce.adapters.stores.sql.audit import insert_audit
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.dispatches import CLAIMABLE, as_dispatch, insert_dispatch, lock_dispatch
@@ -35,7 +35,7 @@ from sendonce.errors import NotFound
 
 D = dispatches.c
 M = mailouts.c
-J = message_jobs.c
+J = planned_jobs.c
 # Deliveries, bounces and complaints come in for days after the last letter.
 REPORTED_FOR = timedelta(days=7)
 UNSTARTED = (MailoutStatus.DRAFT, MailoutStatus.READY)

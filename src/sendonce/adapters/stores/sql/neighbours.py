@@ -16,7 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import canaries, delivery_events, dispatches, message_jobs, workers
+from sendonce.adapters.stores.schema import canaries, delivery_events, dispatches, job_states, workers
 from sendonce.adapters.stores.sql.rows import in_state
 from sendonce.domain.engine.doubts import NEAR, Doubt, Surroundings
 from sendonce.domain.engine.jobs import JobState
@@ -25,7 +25,7 @@ from sendonce.domain.engine.sent_folder import AcceptedNear
 C = canaries.c
 D = dispatches.c
 E = delivery_events.c
-J = message_jobs.c
+J = job_states.c
 W = workers.c
 
 # Of transports without events many letters may lie in those ten minutes; more than these are not looked at.
@@ -122,5 +122,5 @@ def _claimed(events: sa.Select[Any], route: str) -> sa.Select[tuple[datetime | N
     """When the letters of these Send events were claimed, those of one route."""
     told = events.subquery()
     own = (J.id == told.c.job_id) & (J.attempt == told.c.attempt)
-    joined = told.join(message_jobs, own).join(workers, W.id == J.worker_id)
+    joined = told.join(job_states, own).join(workers, W.id == J.worker_id)
     return sa.select(J.claimed_at).select_from(joined).where(told.c.kind == "sent", W.route == route)

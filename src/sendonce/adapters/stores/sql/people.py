@@ -16,9 +16,11 @@ from sqlalchemy.engine import Connection, Row
 from sendonce.adapters.stores.schema import (
     attempts,
     delivery_events,
+    job_states,
     mailbox_messages,
     mailouts,
     message_jobs,
+    planned_jobs,
     sign_ups,
     subscribers,
     suppressions,
@@ -150,15 +152,12 @@ def _erase_job(
     if is_erased(job.recipient) and not job.fields and reason == job.reason and job.state != "scheduled":
         return False
     hashed = erased_name(job.recipient_key, pepper)
-    changes: dict[str, Any] = {
-        "recipient": hashed,
-        "recipient_key": hashed,
-        "fields": {},
-        "reason": reason,
-    }
+    nameless = {"recipient": hashed, "recipient_key": hashed, "fields": {}}
+    tx.execute(planned_jobs.update().where(planned_jobs.c.id == job.id).values(nameless))
+    changes: dict[str, Any] = {"reason": reason}
     if job.state == "scheduled":
-        changes |= {"state": "skipped", "reason": "erased", "settled_at": now}
-    tx.execute(message_jobs.update().where(J.id == job.id).values(changes))
+        changes = {"state": "skipped", "reason": "erased", "settled_at": now}
+    tx.execute(job_states.update().where(job_states.c.id == job.id).values(changes))
     tally.change(job, changes)
     return True
 

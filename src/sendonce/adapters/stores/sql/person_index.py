@@ -14,7 +14,7 @@ from datetime import timedelta
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from sendonce.adapters.stores.schema import duty_cursors, message_jobs, person_index
+from sendonce.adapters.stores.schema import duty_cursors, person_index, planned_jobs
 from sendonce.adapters.stores.sql.arrays import plain_array
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
@@ -22,7 +22,7 @@ from sendonce.adapters.stores.sql.rows import insert_for
 from sendonce.domain.engine.ids import time_of
 from sendonce.domain.engine.jobs import BEFORE_ALL
 
-J, P, C = message_jobs.c, person_index.c, duty_cursors.c
+J, P, C = planned_jobs.c, person_index.c, duty_cursors.c
 SHELVING = "people.shelved"
 SHELF = 50_000
 CHUNK = 5_000

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import message_jobs, outbox
+from sendonce.adapters.stores.schema import job_states, outbox
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.domain.engine.ids import time_ordered_id
 from sendonce.domain.engine.jobs import Job, JobState
@@ -21,12 +21,12 @@ def as_job(row: Row[Any]) -> Job:
     return Job(state=JobState(row.state), **{name: getattr(row, name) for name in _JOB_FIELDS})
 
 
-def in_state(state: JobState) -> sa.ColumnElement[bool]:
+def in_state(state: JobState, of: sa.FromClause = job_states) -> sa.ColumnElement[bool]:
     """Spelled out in the statement: only so can SQLite see that the index of that state's jobs will do.
 
     It takes the index of all ids all the same where rows are to come in their order; such are sorted here.
     """
-    return message_jobs.c.state == sa.literal_column(f"'{state}'")
+    return of.c.state == sa.literal_column(f"'{state}'")
 
 
 def new_id(now: datetime) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from sendonce.adapters.stores.schema import message_jobs, subscribers, suppressions, tenants
+from sendonce.adapters.stores.schema import planned_jobs, subscribers, suppressions, tenants
 from sendonce.adapters.stores.sql.audit import insert_audit
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
@@ -123,7 +123,7 @@ class SqlSuppressions:
 
 
 def _recipient(tx: Connection, job_id: str) -> Any:
-    j = message_jobs.c
+    j = planned_jobs.c
     query = sa.select(j.tenant_id, j.recipient, j.recipient_key, j.suppression_key).where(j.id == job_id)
     return tx.execute(query).one_or_none()
 

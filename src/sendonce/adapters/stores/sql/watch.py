@@ -16,7 +16,7 @@ from sendonce.adapters.stores.schema import (
     dispatch_books,
     dispatches,
     gauge_readings,
-    message_jobs,
+    job_states,
     workers,
 )
 from sendonce.adapters.stores.sql.books import COLUMNS, STATES, WHOLE_LEDGER, read_books
@@ -32,7 +32,7 @@ A = alarms.c
 B = dispatch_books.c
 D = dispatches.c
 E = delivery_events.c
-J = message_jobs.c
+J = job_states.c
 R = gauge_readings.c
 _MOST_LOOKED_AT = 1000
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from sendonce.adapters.stores.schema import canaries, dispatches, message_jobs, permit_keys, permits, workers
+from sendonce.adapters.stores.schema import canaries, dispatches, job_states, permit_keys, permits, workers
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.rows import in_state
 from sendonce.domain.engine.jobs import JobState
@@ -79,8 +79,8 @@ def _record(row: Any) -> WorkerRecord:
 
 
 def _sending_of(worker_id: str) -> sa.Select[Any]:
-    owned = message_jobs.c.worker_id == worker_id
-    return sa.select(sa.func.count()).select_from(message_jobs).where(in_state(JobState.SENDING), owned)
+    owned = job_states.c.worker_id == worker_id
+    return sa.select(sa.func.count()).select_from(job_states).where(in_state(JobState.SENDING), owned)
 
 
 def lock_worker(tx: sa.Connection, worker_id: str) -> bool:

@@ -13,10 +13,12 @@ from sendonce.adapters.stores.schema import (
     campaign_leads,
     campaign_letters,
     campaigns,
+    job_states,
     leads,
     leases,
     mailbox_messages,
     message_jobs,
+    planned_jobs,
     sender_identities,
     sender_limits,
 )
@@ -324,10 +326,11 @@ class SqlProgress:
             campaign_leads.join(leads, L.id == CL.lead_id)
             .outerjoin(sender_identities, sa.cast(sender_identities.c.id, sa.Text) == CL.sender_id)
             .outerjoin(campaign_letters, last)
-            .outerjoin(message_jobs, _JOB)
+            .outerjoin(planned_jobs, _job_of(campaign_letters, planned_jobs))
+            .outerjoin(job_states, job_states.c.id == planned_jobs.c.id)
         )
         columns = (L.email, L.company, CL.step, CL.state, CL.reason, sender_identities.c.address)
-        marks = (J.bounced_at.is_not(None), J.complained_at.is_not(None))
+        marks = (job_states.c.bounced_at.is_not(None), job_states.c.complained_at.is_not(None))
         query = sa.select(CL.lead_id, *columns, *marks).select_from(joined).order_by(CL.lead_id).limit(_PAGE)
         after = ""
         while True:
@@ -384,8 +387,9 @@ def _newest(which: sa.ColumnElement[bool], newest: int) -> sa.Subquery:
     return sa.select(*columns).where(which).order_by(W.slot_at.desc()).limit(newest).subquery()
 
 
-def _job_of(recent: sa.Subquery) -> sa.ColumnElement[bool]:
-    return sa.and_(J.dispatch_id == recent.c.dispatch_id, J.recipient_key == recent.c.address_key)
+def _job_of(letters: sa.FromClause, jobs: sa.FromClause = message_jobs) -> sa.ColumnElement[bool]:
+    own = jobs.c.recipient_key == letters.c.address_key
+    return sa.and_(jobs.c.dispatch_id == letters.c.dispatch_id, own)
 
 
 def _count(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:

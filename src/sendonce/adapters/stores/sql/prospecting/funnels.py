@@ -6,7 +6,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from sendonce.adapters.stores.schema import companies, message_jobs, written_letters
+from sendonce.adapters.stores.schema import companies, job_states, written_letters
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.domain.engine.jobs import JobState
 from sendonce.domain.engine.tenants import TenantId
@@ -16,7 +16,7 @@ from sendonce.domain.prospecting.written_letters import LetterStatus
 
 C = companies.c
 W = written_letters.c
-J = message_jobs.c
+J = job_states.c
 
 
 class SqlFunnels:
@@ -31,7 +31,7 @@ class SqlFunnels:
         bounced = sa.func.sum(sa.case((J.bounced_at.is_not(None), 1), else_=0))
         jobs = (
             sa.select(J.state, count, bounced)
-            .join_from(written_letters, message_jobs, J.id == W.job_id)
+            .join_from(written_letters, job_states, J.id == W.job_id)
             .where(W.tenant_id == tenant_id)
             .group_by(J.state)
         )

@@ -10,12 +10,12 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from sendonce.adapters.stores.schema import companies, message_jobs, written_letters
+from sendonce.adapters.stores.schema import companies, job_states, written_letters
 from sendonce.domain.people.suppression_keys import suppression_fold
 from sendonce.domain.prospecting.duplicates import DERIVED_REASONS
 
 W, C = written_letters.c, companies.c
-_OTHER, _THEIRS, _JOB = written_letters.alias(), companies.alias(), message_jobs.alias()
+_OTHER, _THEIRS, _JOB = written_letters.alias(), companies.alias(), job_states.alias()
 _HEAD = sa.func.coalesce(C.primary_id, C.id, type_=C.id.type)
 _SAME_COMPANY = (_THEIRS.c.id == _HEAD) | (_THEIRS.c.primary_id == _HEAD)
 _IN_DIRECTION = (

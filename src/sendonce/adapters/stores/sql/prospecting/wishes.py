@@ -7,7 +7,7 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from sendonce.adapters.stores.schema import companies, contacts, message_jobs, written_letters
+from sendonce.adapters.stores.schema import companies, contacts, job_states, written_letters
 from sendonce.adapters.stores.sql.database import Database
 from sendonce.adapters.stores.sql.dispatches import skip_jobs
 from sendonce.adapters.stores.sql.peppers import hold_pepper, pepper_in_force
@@ -20,7 +20,7 @@ from sendonce.domain.people.suppression_keys import suppression_key
 from sendonce.domain.people.suppressions import SuppressionReason
 from sendonce.errors import BadInput
 
-C, K, W, J = companies.c, contacts.c, written_letters.c, message_jobs.c
+C, K, W, J = companies.c, contacts.c, written_letters.c, job_states.c
 
 
 def suppress_contacts(
@@ -42,7 +42,7 @@ def take_back_letters(
     database: Database, tx: Connection, company_id: str, reason: str, now: datetime
 ) -> None:
     """Skip the jobs of a company's planned letters, but for those that are under way."""
-    query = sa.select(J.dispatch_id, J.id).join_from(written_letters, message_jobs, J.id == W.job_id)
+    query = sa.select(J.dispatch_id, J.id).join_from(written_letters, job_states, J.id == W.job_id)
     rows = tx.execute(query.where(W.company_id == company_id, in_state(JobState.SCHEDULED))).all()
     for dispatch_id in sorted({row.dispatch_id for row in rows}):
         own = [row.id for row in rows if row.dispatch_id == dispatch_id]

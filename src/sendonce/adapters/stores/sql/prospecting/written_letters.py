@@ -15,7 +15,8 @@ from sendonce.adapters.stores.schema import (
     company_queries,
     contacts,
     dispatches,
-    message_jobs,
+    job_states,
+    planned_jobs,
     processing_jobs,
     serp_queries,
     written_letters,
@@ -41,7 +42,7 @@ from sendonce.domain.prospecting.written_letters import (
     why_unfit,
 )
 
-W, C, K, J, D = written_letters.c, companies.c, contacts.c, message_jobs.c, dispatches.c
+W, C, K, J, D = written_letters.c, companies.c, contacts.c, job_states.c, dispatches.c
 _MADE = tuple(field.name for field in fields(NewWrittenLetter) if field.name != "status")
 _OF_COMPANY = (C.domain, C.name, C.status.label("company_status"), C.opt_out)
 _OF_CONTACT = (K.trouble, K.role, K.freemail)
@@ -50,7 +51,7 @@ _SELECT = (
     sa.select(written_letters, *_OF_COMPANY, *_OF_CONTACT, *_OF_JOB)
     .join_from(written_letters, companies, C.id == W.company_id)
     .join(contacts, K.id == W.contact_id)
-    .outerjoin(message_jobs, J.id == W.job_id)
+    .outerjoin(job_states, J.id == W.job_id)
 )
 _SHOWN = sa.case((W.status == "planned", sa.func.coalesce(J.state, "planned")), else_=W.status)
 _PLANNING = 7365647
@@ -148,7 +149,7 @@ class SqlWrittenLetters:
     def count(self, tenant_id: TenantId, direction_id: str | None = None) -> Mapping[str, int]:
         query = (
             sa.select(_SHOWN, sa.func.count())
-            .select_from(written_letters.outerjoin(message_jobs, J.id == W.job_id))
+            .select_from(written_letters.outerjoin(job_states, J.id == W.job_id))
             .where(W.tenant_id == tenant_id)
             .group_by(_SHOWN)
         )
@@ -262,7 +263,9 @@ class SqlWrittenLetters:
             return [_as_letter(row) for row in tx.execute(query)]
 
     def link_jobs(self, dispatch_id: DispatchId) -> int:
-        job = sa.select(J.id).where(J.dispatch_id == dispatch_id, J.recipient_key == W.recipient_key)
+        planned = planned_jobs.c
+        own = (planned.dispatch_id == dispatch_id) & (planned.recipient_key == W.recipient_key)
+        job = sa.select(planned.id).where(own)
         change = written_letters.update().where(W.dispatch_id == dispatch_id, W.job_id.is_(None))
         with self._db.writing() as tx:
             now = self._db.now(tx)
@@ -280,7 +283,7 @@ def _slots_taken(tx: Connection, since: datetime, now: datetime) -> list[datetim
     at = sa.case((J.state == "scheduled", waits), else_=sa.func.coalesce(J.settled_at, J.claimed_at))
     query = (
         sa.select(sa.func.coalesce(at, W.slot_at, type_=W.slot_at.type))
-        .select_from(written_letters.outerjoin(message_jobs, J.id == W.job_id))
+        .select_from(written_letters.outerjoin(job_states, J.id == W.job_id))
         .where(W.slot_at > since, W.status == "planned")
         .where(sa.or_(J.state.is_(None), J.state != "skipped"))
     )

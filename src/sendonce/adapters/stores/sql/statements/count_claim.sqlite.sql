@@ -5,7 +5,7 @@
 UPDATE workers SET claims = claims + 1, claim_token = ?2
 WHERE id = ?1 AND claims = ?3 AND ended_at IS NULL
   AND (?4 OR EXISTS (
-    SELECT 1 FROM json_each(?5) a JOIN message_jobs j ON j.dispatch_id = a.value
+    SELECT 1 FROM json_each(?5) a JOIN job_states j ON j.dispatch_id = a.value
     WHERE j.state = 'scheduled' AND j.due_at <= ?6)
     AND NOT EXISTS (SELECT 1 FROM sender_holds h WHERE h.key = ?7 AND h.next_try_at > ?6))
 RETURNING claims

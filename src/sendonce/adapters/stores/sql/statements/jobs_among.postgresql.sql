@@ -1,2 +1,2 @@
 -- Which of these jobs exist, locked or not.
-SELECT id::text FROM message_jobs WHERE id = ANY (%(ids)s::uuid[])
+SELECT id::text FROM job_states WHERE id = ANY (%(ids)s::uuid[])

@@ -4,7 +4,8 @@
 -- sender is held, nothing is counted, so a worker that waits writes nothing; "anyway" counts all the same. For
 -- set_config and the lock see open_settle. The fingerprint is compared here, for a pooler hides that the server has
 -- become another one. {limit} is a number in the text: see claim. The place is where the last claim ended: mostly
--- something is due after it, and then no more is looked at.
+-- something is due after it, and then no more is looked at. A plan that is made while there are few jobs is kept
+-- when there are a million, so none may read a whole table: enable_seqscan is off until the end of the turn.
 WITH sleepers AS MATERIALIZED (
     SELECT EXISTS (
         SELECT 1 FROM dispatches s
@@ -24,7 +25,7 @@ WITH sleepers AS MATERIALIZED (
       AND (SELECT halted FROM ledger) IS NULL
       AND (%(anyway)s OR ((SELECT due FROM sleepers) OR EXISTS (
         SELECT 1 FROM awake a CROSS JOIN LATERAL (
-            SELECT 1 FROM message_jobs j
+            SELECT 1 FROM job_states j
             WHERE j.dispatch_id = a.id AND j.state = 'scheduled' AND j.due_at <= statement_timestamp()
               AND (j.due_at, j.priority, j.id)
                 > (%(after_due)s::timestamptz, %(after_priority)s::smallint, %(after_id)s::uuid)
@@ -32,7 +33,7 @@ WITH sleepers AS MATERIALIZED (
         WHERE a.id = %(last)s::uuid) OR EXISTS (
         -- In the order of the index: a plan that is kept must not look for the first of them in the table.
         SELECT 1 FROM awake a CROSS JOIN LATERAL (
-            SELECT 1 FROM message_jobs j
+            SELECT 1 FROM job_states j
             WHERE j.dispatch_id = a.id AND j.state = 'scheduled' AND j.due_at <= statement_timestamp()
             ORDER BY j.due_at, j.priority, j.id LIMIT 1) due))
         AND NOT EXISTS (
@@ -43,7 +44,7 @@ SELECT a.id::text, a.tenant_id, a.letter_id::text, clock_timestamp(), l.halted, 
     EXISTS (SELECT 1 FROM sender_holds h WHERE h.key = %(sender)s), (SELECT claims FROM counted),
     (SELECT due FROM sleepers),
     set_config('synchronous_commit', 'on', true),
-    set_config('plan_cache_mode', 'force_generic_plan', true), pg_advisory_xact_lock_shared(7337065265),
-    l.fingerprint, {fingerprint}
+    set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
+    pg_advisory_xact_lock_shared(7337065265), l.fingerprint, {fingerprint}
 FROM ledger l LEFT JOIN awake a ON true
 ORDER BY a.tenant_served, a.tenant_id, a.served, a.id

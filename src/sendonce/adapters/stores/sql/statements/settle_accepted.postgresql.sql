@@ -1,6 +1,6 @@
 -- The usual outcome, a whole group at once; which of them were found, unless all were.
 WITH settled AS (
-    UPDATE message_jobs j SET
+    UPDATE job_states j SET
         state = 'sent', message_id = o.message_id, accepted_attempt = j.attempt,
         settled_at = coalesce(j.settled_at, %(now)s), code = NULL, reason = NULL
     FROM unnest(%(jobs)s::uuid[], %(attempts)s::int[], %(message_ids)s::text[]) AS o (id, attempt, message_id)

@@ -1,5 +1,5 @@
 -- All that an event can change in its job, for a group of jobs that are locked.
-UPDATE message_jobs j SET
+UPDATE job_states j SET
     state = c.state, accepted_attempt = c.accepted_attempt, message_id = c.message_id, code = c.code,
     reason = c.reason, settled_at = c.settled_at, duplicate_at = c.duplicate_at,
     send_event_at = c.send_event_at, delivered_at = c.delivered_at, bounced_at = c.bounced_at,
