@@ -154,8 +154,8 @@ class SqlJobs:
         after: str = "",
         limit: int = 100,
     ) -> Sequence[Job]:
-        if dispatch_id and not after and not worker_id and not code and list(states) == [JobState.SENT]:
-            return self._first_sent(dispatch_id, limit)
+        if dispatch_id and not (after or worker_id or code) and list(states) in ([], [JobState.SENT]):
+            return self._first_of(dispatch_id, states, limit)
         query = sa.select(message_jobs).order_by(JOBS.id).limit(limit)
         if dispatch_id:
             query = query.where(JOBS.dispatch_id == dispatch_id)
@@ -171,15 +171,17 @@ class SqlJobs:
             jobs = [as_job(row) for each in queries for row in tx.execute(each)]
         return sorted(jobs, key=attrgetter("id"))[:limit]
 
-    def _first_sent(self, dispatch_id: str, limit: int) -> Sequence[Job]:
-        """Nearly all jobs end so, and there is no index of them. But ids rise with time: the jobs of a
-        dispatch come behind its own id, close together, and its books tell when there are no more."""
+    def _first_of(self, dispatch_id: str, states: Sequence[JobState], limit: int) -> Sequence[Job]:
+        """All jobs, or those sent. There is no index of them, but ids rise with time: the jobs of a dispatch
+        come behind its own id, close together, and its books tell when there are no more."""
         behind = JOBS.id > dispatch_id
         # SQLite would gather and sort all jobs of the dispatch, if it saw that it has an index of them.
         own = JOBS.dispatch_id + "" == dispatch_id if self._db.is_sqlite else JOBS.dispatch_id == dispatch_id
         with self._db.reading() as tx:
-            most = min(limit, read_books(tx, dispatch_id).sent)
-            query = sa.select(message_jobs).where(behind, own, in_state(JobState.SENT, message_jobs))
+            books = read_books(tx, dispatch_id)
+            most = min(limit, books.sent if states else books.planned)
+            wanted = [in_state(state, message_jobs) for state in states]
+            query = sa.select(message_jobs).where(behind, own, *wanted)
             return [as_job(row) for row in tx.execute(query.order_by(JOBS.id).limit(most))]
 
     def outcomes(
