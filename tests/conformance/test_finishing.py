@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+from sendonce.adapters.archive.directory import DirectoryArchive
+from sendonce.adapters.files.reports import ReportFolder
 from sendonce.domain.engine.dispatches import PLANNED_WITHIN, Dispatch, DispatchPhase, NewDispatch, NewJob
 from sendonce.domain.engine.jobs import JobState
 from sendonce.domain.engine.outcomes import Outcome
 from sendonce.domain.mailouts.mailouts import MailoutStatus, Phase
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
+from sendonce.errors import Unavailable
 from sendonce.flows.engine.finish_dispatches import Finisher
+from sendonce.flows.mailouts.write_due_reports import TOPIC, write_due_reports
 from sendonce.ports.store import Store
 from tests.conformance.backdoor import audit, pass_time, put_off, reports
 from tests.conformance.stage import ACCEPTED, DEFERRED, REFUSED, THROTTLED, Stage, address
@@ -252,3 +257,19 @@ def test_a_time_that_a_door_chose_stands_however_far_ahead(stage: Stage) -> None
     assert [job.id for job in stage.claim().claimed] == [tried.id]
     (waiting,) = store.jobs.list(states=[JobState.SCHEDULED])
     assert waiting.due_at == next_year
+
+
+def test_a_report_is_copied_to_the_archive_before_it_counts_as_written(stage: Stage, tmp_path: Path) -> None:
+    """A bucket that does not answer is asked again; then the copy is what the file is."""
+    mailout_id = stage.running()
+    stage.settle(stage.claim_one(), ACCEPTED)
+    stage.store.dispatches.complete(mailout_id)
+    files, blocked = ReportFolder(tmp_path / "reports"), tmp_path / "blocked"
+    blocked.write_text("a file is no directory")
+    with pytest.raises(Unavailable):
+        write_due_reports(stage.store, files, DirectoryArchive(blocked))
+    kept = DirectoryArchive(tmp_path / "archive")
+    write_due_reports(stage.store, files, kept)
+    (copy,) = (tmp_path / "archive").rglob("*.gz")
+    assert kept.read(str(copy)) == files.read(mailout_id)
+    assert stage.store.outbox.due(TOPIC, 1) == []

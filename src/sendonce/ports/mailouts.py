@@ -160,6 +160,9 @@ class Reports(Protocol):
     def put(self, mailout_id: str, recipients: Iterable[RecipientOutcome]) -> None:
         """Whole or not at all, in place of an earlier one. Raises BadInput where it cannot be written."""
 
+    def read(self, mailout_id: str) -> bytes:
+        """Raises BadInput where it cannot be read."""
+
 
 class LetterSource(Protocol):
     """Where letters are written: a page of Notion."""

@@ -31,6 +31,11 @@ class ServiceRefusal(Exception):
         )
         return Reply(self.status, body.encode(), content_type="text/xml")
 
+    def as_s3_xml(self) -> Reply:
+        """S3 has no envelope around its errors."""
+        body = f"<Error><Code>{escape(self.code)}</Code><Message>{escape(self.message)}</Message></Error>"
+        return Reply(self.status, body.encode(), content_type="application/xml")
+
 
 def bad_request(message: str) -> ServiceRefusal:
     return ServiceRefusal(400, "BadRequestException", message)

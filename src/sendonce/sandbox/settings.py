@@ -153,6 +153,7 @@ class SandboxAddresses:
         return {
             "AWS_ENDPOINT_URL_SESV2": self.endpoint,
             "AWS_ENDPOINT_URL_SNS": self.endpoint,
+            "AWS_ENDPOINT_URL_S3": f"{self.endpoint}/s3",
             "AWS_REGION": self.region,
             "AWS_ACCESS_KEY_ID": self.access_key_id,
             "AWS_SECRET_ACCESS_KEY": self.secret_access_key,

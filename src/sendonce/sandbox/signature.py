@@ -81,7 +81,7 @@ def _check_scope(parts: re.Match[str], stamp: str, service: str, settings: Sandb
 
 def _check_digest(request: Request, parts: re.Match[str], stamp: str, secret: str) -> None:
     scope = f"{parts['day']}/{parts['region']}/{parts['service']}/aws4_request"
-    canonical = _canonical_request(request, parts["headers"])
+    canonical = _canonical_request(request, parts["headers"], parts["service"])
     to_sign = "\n".join(
         ("AWS4-HMAC-SHA256", stamp, scope, hashlib.sha256(canonical.encode("latin-1")).hexdigest())
     )
@@ -98,8 +98,7 @@ def _check_digest(request: Request, parts: re.Match[str], stamp: str, secret: st
         )
 
 
-def _canonical_request(request: Request, signed_headers: str) -> str:
-    # Outside S3 the path is percent-encoded once more, on top of the encoding it travels with.
+def _canonical_request(request: Request, signed_headers: str, service: str) -> str:
     query = "&".join(
         f"{quote(name, safe='-_.~')}={quote(value, safe='-_.~')}"
         for name, value in sorted(parse_qsl(request.query, keep_blank_values=True))
@@ -107,7 +106,7 @@ def _canonical_request(request: Request, signed_headers: str) -> str:
     headers = "".join(
         f"{name}:{' '.join(request.headers.get(name, '').split())}\n" for name in signed_headers.split(";")
     )
+    # Outside S3 the path is percent-encoded once more, on top of the encoding it travels with.
+    path = request.path if service == "s3" else quote(request.path, safe="/-_.~")
     payload = hashlib.sha256(request.body).hexdigest()
-    return "\n".join(
-        (request.method, quote(request.path, safe="/-_.~"), query, headers, signed_headers, payload)
-    )
+    return "\n".join((request.method, path, query, headers, signed_headers, payload))

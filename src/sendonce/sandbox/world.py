@@ -25,8 +25,11 @@ from sendonce.sandbox.notion.files import PREFIX as NOTION_FILES
 from sendonce.sandbox.notion.service import Notion, NotionSettings
 from sendonce.sandbox.progress import Progress
 from sendonce.sandbox.refusals import ServiceRefusal
+from sendonce.sandbox.s3 import PREFIX as S3_PREFIX
+from sendonce.sandbox.s3 import S3
 from sendonce.sandbox.ses import Ses
 from sendonce.sandbox.settings import SandboxAddresses, SandboxSettings
+from sendonce.sandbox.signature import check_signature
 from sendonce.sandbox.sns import SigningKey, Subscription, Topic, answer_sns
 from sendonce.sandbox.state import open_state
 from sendonce.sandbox.yandex.control import PREFIX as YANDEX_CONTROL
@@ -75,6 +78,7 @@ class World:
         self.ses = Ses(settings, self.log, self.dice, self.now)
         topic = Topic(settings, self.signing_key)
         self.courier = Courier(settings, topic, self.subscription, self.dice, self.progress, self.now)
+        self.s3 = S3()
         self.notion = Notion(_notion_settings(settings, state.seed))
         self.llm = LanguageModel(settings.llm_key, settings.llm_misbehaves, state.seed)
         self.companies = CompanyWeb(settings.companies, state.seed)
@@ -157,6 +161,8 @@ class World:
             return await self.yandex.answer(request)
         if request.path.startswith("/v2/email/"):
             return await self.ses.answer(request)
+        if request.path.startswith(f"{S3_PREFIX}/"):
+            return self._answer_s3(request)
         if request.path in LLM:
             return await self.llm.answer(request)
         if request.path.startswith("/v1/"):
@@ -176,6 +182,13 @@ class World:
         if request.path == self.signing_key.path:
             return Reply(body=self.signing_key.certificate, content_type="application/x-pem-file")
         return json_reply({"error": f"Nothing at {request.path}; GET /sandbox/ tells what there is."}, 404)
+
+    def _answer_s3(self, request: Request) -> Reply:
+        try:
+            check_signature(request, "s3", self.settings, self.now())
+            return self.s3.answer(request)
+        except ServiceRefusal as refusal:
+            return refusal.as_s3_xml()
 
     def _answer_sns(self, request: Request) -> Reply:
         try:

@@ -74,6 +74,9 @@ class EngineSettings:
     aws_endpoint_url_sns: str = setting("AWS", kinds.url, "",
         "A stand-in for SNS: the sandbox prints its address.",
         "http://127.0.0.1:4566", fallback="AWS_ENDPOINT_URL")
+    aws_endpoint_url_s3: str = setting("AWS", kinds.url, "",
+        "A stand-in for S3, or a store that speaks its language.",
+        "http://127.0.0.1:4566", fallback="AWS_ENDPOINT_URL")
     ses_from_email: str = setting("AWS", kinds.mailbox, "",
         "The sender, with a name or without. An address or domain that is verified in SES console: "
         "Identities.", "The Bakery <news@example.com>")

@@ -51,9 +51,13 @@ class HouseSettings:
         "/var/lib/sendonce", otherwise="$XDG_STATE_HOME/sendonce, or ~/.local/state/sendonce")
     events_keep_days: int = setting("database", whole(1, 36_500), 90,
         "How long the raw text of delivery events stays in the database. After that it goes to compressed "
-        "files in STATE_DIR/archive; what each event said stays.")
+        "files in the archive; what each event said stays.")
+    archive_url: str = setting("database", kinds.archive, "",
+        "Where the archive is: a directory, or a bucket of S3 with a prefix. In a bucket it is shared by all "
+        "machines, and reports of mailouts are kept there, too.",
+        "s3://my-bucket/sendonce", otherwise="STATE_DIR/archive")
     archive_keep_days: int = setting("database", whole(0, 36_500), 90,
-        "How long files stay in STATE_DIR/archive; 0 keeps them for ever. They hold addresses.")
+        "How long files stay in the archive; 0 keeps them for ever. They hold addresses.")
     # Alerts
     telegram_bot_token: str = secret("alerts", "Telegram: write /newbot to @BotFather.")
     telegram_chat_id: str = setting("alerts", kinds.text, "",

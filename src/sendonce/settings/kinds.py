@@ -33,6 +33,7 @@ _AFTER_SCHEME = re.compile(
     r"([^@/?#]*@)?(\[[0-9A-Fa-f:.]+\]|[^@/?#:\[\]]*)(:[0-9]{1,5})?(/[^@#?]*)?(\?[^#]*)?"
 )
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]{1,2}")
+_BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:/[A-Za-z0-9!_.*'()/-]*)?")
 _TRUE, _FALSE = {"true", "1", "yes", "on"}, {"false", "0", "no", "off"}
 # The greedy password takes an unescaped "@" with it: people paste passwords as they are.
 _USERINFO = re.compile(r"(//)([^:@/]*):(.+)@")
@@ -229,6 +230,14 @@ def _region(value: str) -> str:
     return value
 
 
+def _archive(value: str) -> str:
+    if not value.startswith("s3://"):
+        return str(_path(value))
+    if not _BUCKET.fullmatch(value):
+        raise ValueError
+    return value
+
+
 def _flag(value: str) -> bool:
     if value.lower() not in _TRUE | _FALSE:
         raise ValueError
@@ -309,6 +318,7 @@ database_schema = Kind(_identifier, "a plain name: lower-case letters, digits an
 time_zone = Kind(_time_zone, "a name from the tz database")
 topic_arn = Kind(_topic_arn, "an SNS topic ARN")
 region = Kind(_region, "the name of an AWS region")
+archive = Kind(_archive, "a directory, or s3://bucket/prefix")
 week_days = Kind(_week_days, "days of a week, such as 1-5 for Monday to Friday")
 hours = Kind(_hours, "hours of a day, such as 09:00-18:00")
 night = Kind(read_hours, f"hours such as 00:00-07:59, {SHORTEST} minutes or more")

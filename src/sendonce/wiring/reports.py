@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sendonce.settings import Settings
+from sendonce.wiring.archive import archive
 
 if TYPE_CHECKING:
     from sendonce.domain.mailouts.previews import Preview
@@ -22,7 +23,7 @@ def report_files(settings: Settings) -> Reports:
 def write_due_reports(settings: Settings, store: Store) -> None:
     from sendonce.flows.mailouts.write_due_reports import write_due_reports
 
-    write_due_reports(store, report_files(settings))
+    write_due_reports(store, report_files(settings), archive(settings) if settings.archive_url else None)
 
 
 def write_preview(settings: Settings, mailout_id: str, preview: Preview) -> Path:

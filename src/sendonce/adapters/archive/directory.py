@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import re
 import uuid
 import zlib
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
-from urllib.parse import quote
 
+from sendonce.adapters.archive.names import checked_kind, day_of, file_name, is_day
 from sendonce.adapters.files.durable import sync_directory, write_durably
 from sendonce.errors import NotFound, Unavailable
-
-_IS_KIND = re.compile("[a-z][a-z0-9-]*").fullmatch
-_IS_DAY = re.compile(r"\d{4}-\d\d-\d\d").fullmatch
 
 
 class DirectoryArchive:
@@ -24,8 +20,8 @@ class DirectoryArchive:
         self._folder = folder
 
     def keep(self, kind: str, name: str, data: bytes, at: datetime) -> str:
-        day = self._of_kind(kind) / _day(at)
-        path, draft = day / _file_name(name), day / f".{uuid.uuid4()}"
+        day = self._of_kind(kind) / day_of(at)
+        path, draft = day / file_name(name), day / f".{uuid.uuid4()}"
         try:
             day.mkdir(parents=True, exist_ok=True, mode=0o700)
             try:
@@ -39,7 +35,7 @@ class DirectoryArchive:
         except OSError as exc:
             raise Unavailable(
                 f"The archive cannot keep {path}: {exc.strerror}. Nothing was removed; make room, or set "
-                "STATE_DIR to a place that can be written."
+                "ARCHIVE_URL to a place that can be written."
             ) from exc
         return str(path)
 
@@ -55,7 +51,7 @@ class DirectoryArchive:
         raise NotFound(f"The archive {self._folder} has no {place}.")
 
     def prune(self, kind: str, before: datetime) -> int:
-        first_kept = _day(before)
+        first_kept = day_of(before)
         try:
             return sum(_remove(day) for day in self._days(kind) if day.name < first_kept)
         except OSError as exc:
@@ -65,16 +61,10 @@ class DirectoryArchive:
 
     def _days(self, kind: str) -> list[Path]:
         folder = self._of_kind(kind)
-        return [day for day in folder.iterdir() if _IS_DAY(day.name)] if folder.is_dir() else []
+        return [day for day in folder.iterdir() if is_day(day.name)] if folder.is_dir() else []
 
     def _of_kind(self, kind: str) -> Path:
-        if not _IS_KIND(kind):
-            raise ValueError(f"{kind!r} is no kind of record: small letters, digits and dashes make one.")
-        return self._folder / kind
-
-
-def _day(moment: datetime) -> str:
-    return moment.astimezone(UTC).date().isoformat()
+        return self._folder / checked_kind(kind)
 
 
 def _remove(day: Path) -> int:
@@ -84,8 +74,3 @@ def _remove(day: Path) -> int:
         file.unlink()
     day.rmdir()
     return sum(not file.name.startswith(".") for file in files)
-
-
-def _file_name(name: str) -> str:
-    """Names come from outside too: whatever is in one, it is a file of this day and not a hidden one."""
-    return quote(name, safe="").replace(".", "%2E", 1 if name.startswith(".") else 0) + ".gz"

@@ -42,5 +42,11 @@ class ReportFolder:
         except OSError as exc:
             raise BadInput(f"The report {path} cannot be written: {exc.strerror}. Set STATE_DIR.") from exc
 
+    def read(self, mailout_id: str) -> bytes:
+        try:
+            return self._file(mailout_id).read_bytes()
+        except OSError as exc:
+            raise BadInput(f"The report {self._file(mailout_id)} cannot be read: {exc.strerror}.") from exc
+
     def _file(self, mailout_id: str) -> Path:
         return self._folder / f"{mailout_id}.csv"

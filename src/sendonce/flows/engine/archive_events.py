@@ -24,10 +24,14 @@ CHUNK = 500
 
 @dataclass(frozen=True, slots=True)
 class ArchiveRules:
-    """How long raw text stays in the database, and after that in the archive: None is for ever."""
+    """How long raw text stays in the database, and after that in the archive: None is for ever.
+
+    ``exports`` are the kinds of records that others keep there, as old as they are.
+    """
 
     in_database: timedelta
     in_archive: timedelta | None
+    exports: tuple[str, ...] = ()
 
 
 def archive_events(store: EngineStore, archive: Archive, rules: ArchiveRules) -> int:
@@ -45,6 +49,8 @@ def archive_events(store: EngineStore, archive: Archive, rules: ArchiveRules) ->
         log.info("old events archived", extra={"fields": {"events": archived}})
     if rules.in_archive is not None:
         archive.prune(KIND, now - rules.in_database - rules.in_archive)
+        for kind in rules.exports:
+            archive.prune(kind, now - rules.in_archive)
     return archived
 
 
