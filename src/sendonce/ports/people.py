@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import Protocol
 
 from sendonce.domain.engine.addresses import Address
@@ -11,6 +12,7 @@ from sendonce.domain.people.audit import AuditEntry
 from sendonce.domain.people.directions import Direction, NewDirection, Tenant
 from sendonce.domain.people.people_columns import PeopleColumns
 from sendonce.domain.people.privacy import Erasure, PersonFile
+from sendonce.domain.people.provider_lists import ListedAddress, SyncCursor
 from sendonce.domain.people.sign_ups import Confirmation, SignUp, SignUpWish
 from sendonce.domain.people.subscribers import (
     Addition,
@@ -20,7 +22,7 @@ from sendonce.domain.people.subscribers import (
     SubscriberStatus,
 )
 from sendonce.domain.people.suppressions import NewSuppression, Suppression, SuppressionReason
-from sendonce.ports.engine import EngineStore
+from sendonce.ports.engine import EngineStore, Leases
 
 
 class Subscribers(Protocol):
@@ -102,6 +104,31 @@ class Suppressions(Protocol):
         """Undo an unsubscription that is ``undoable``, in the audit log; any other stays."""
 
 
+class ProviderList(Protocol):
+    """A provider's own list of addresses that it does not write to. Every verb raises Unavailable."""
+
+    name: str
+
+    def pages(self, since: datetime | None) -> Iterator[Sequence[ListedAddress]]:
+        """What was put there since then, or all of it."""
+
+    def add(self, listed: ListedAddress) -> None: ...
+
+    def forget(self, address: str) -> None:
+        """Also one that is not on it."""
+
+
+class SuppressionSyncs(Protocol):
+    """How far our suppressions and each provider's list know each other."""
+
+    def cursor(self, provider: str) -> SyncCursor: ...
+
+    def move(self, provider: str, cursor: SyncCursor) -> None: ...
+
+    def told_next(self, cursor: SyncCursor, before: datetime, limit: int) -> Sequence[Suppression]:
+        """Bounces and complaints from behind the cursor on, the oldest first; nobody who is erased."""
+
+
 class People(Protocol):
     """One person, over all tenants and all spellings of the address that share a mailbox."""
 
@@ -137,6 +164,14 @@ class Keys(Protocol):
 
     def forget(self, fingerprint: str, actor: str) -> bool:
         """A secret that is lost for good is not asked after any more; False for one that is not known."""
+
+
+class SyncStore(EngineStore, Protocol):
+    """A database whose suppressions are kept in step with lists of providers."""
+
+    suppressions: Suppressions
+    suppression_syncs: SuppressionSyncs
+    leases: Leases
 
 
 class PeopleStore(EngineStore, Protocol):

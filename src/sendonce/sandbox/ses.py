@@ -18,10 +18,12 @@ from sendonce.sandbox.limits import SendingLimits
 from sendonce.sandbox.refusals import ServiceRefusal, rejected
 from sendonce.sandbox.settings import SandboxSettings
 from sendonce.sandbox.signature import check_signature
+from sendonce.sandbox.suppression_list import SuppressionList
 
 _SEND = "/v2/email/outbound-emails"
 _ACCOUNT = "/v2/email/account"
 _IDENTITIES = "/v2/email/identities/"
+_SUPPRESSIONS = "/v2/email/suppression/addresses"
 _CONFIGURATION_SETS = "/v2/email/configuration-sets/"
 _EVENT_TYPES = ("SEND", "REJECT", "BOUNCE", "COMPLAINT", "DELIVERY", "DELIVERY_DELAY")
 _LOST_REPLIES = {
@@ -71,6 +73,7 @@ class Ses:
         self._mark = mark
         self.limits = SendingLimits(settings.max_rate, settings.daily_quota)
         self.tally = Tally()
+        self.suppressions = SuppressionList(now)
         self._numbered = 0
 
     def remember(self, acceptance: Acceptance) -> None:
@@ -156,6 +159,8 @@ class Ses:
             return json_reply(self._all_identities())
         if request.method == "GET" and path.startswith(_IDENTITIES):
             return json_reply(self._identity(unquote(path.removeprefix(_IDENTITIES))))
+        if path.startswith(_SUPPRESSIONS):
+            return self.suppressions.answer(request)
         if request.method == "GET" and path.startswith(_CONFIGURATION_SETS):
             name, _, part = path.removeprefix(_CONFIGURATION_SETS).partition("/")
             return json_reply(self._configuration_set(unquote(name), part))

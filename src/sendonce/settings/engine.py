@@ -99,6 +99,9 @@ class EngineSettings:
     ses_fail_back_seconds: float = setting("AWS", kinds.seconds(zero=False), 3600.0,
         "How long a sender stays in its second region before one letter is tried in its own again. The time "
         "doubles from try to try, up to a day.")
+    ses_suppression_sync: str = setting("AWS", kinds.choice("off", "global", "tenant"), "off",
+        "Keep our suppressions and the suppression lists of the SES accounts in step, both ways. Their "
+        "addresses are suppressed for everybody (global) or for the default tenant (tenant) here.")
     ses_account_shared: bool = setting("AWS", kinds.flag, False,
         "Whether other programs, or other databases of sendonce, send from this account and region. If not, "
         "a worker compares Amazon's count of the last 24 hours with the ledger's when it starts.")

@@ -107,6 +107,7 @@ def make_chores(settings: Settings, store: Store) -> list[Chore]:
     from sendonce.wiring.alerts import alert_chores
     from sendonce.wiring.campaigns import campaign_chores
     from sendonce.wiring.sender_domains import domain_chores
+    from sendonce.wiring.suppressions import sync_chores
 
     return [
         (2.0, lambda: write_due_reports(settings, store)),
@@ -115,6 +116,7 @@ def make_chores(settings: Settings, store: Store) -> list[Chore]:
         *make_notion_chores(settings, store),
         *make_mailbox_chores(settings, store),
         *(campaign_chores(settings, store) if has_campaigns(store) else []),
+        *sync_chores(settings, store),
         *(alert_chores(settings, store) if has_campaigns(store) else []),
         *(domain_chores(settings, store) if has_campaigns(store) else []),
     ]

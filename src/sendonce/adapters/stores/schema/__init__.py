@@ -56,6 +56,7 @@ from sendonce.adapters.stores.schema.people import (
     directions,
     sign_ups,
     subscribers,
+    suppression_syncs,
     suppressions,
     tenants,
 )
@@ -76,7 +77,7 @@ from sendonce.adapters.stores.schema.prospecting import (
 )
 
 # The newest migration. Compared with the database at every start, without importing Alembic.
-HEAD = "0014"
+HEAD = "0015"
 
 __all__ = [
     "FOLDED",
@@ -137,6 +138,7 @@ __all__ = [
     "serp_results",
     "sign_ups",
     "subscribers",
+    "suppression_syncs",
     "suppressions",
     "tenant_turns",
     "tenants",

@@ -87,6 +87,23 @@ suppressions = Table(
     # The letter whose link was clicked; for a while, it alone can take the unsubscription back.
     Column("job_id", Identifier),
     moment("created_at", nullable=False),
+    # What providers' lists are told, in the order in which it came.
+    Index(
+        "suppressions_to_share",
+        "created_at",
+        "key",
+        **where("reason IN ('bounce', 'complaint') AND address IS NOT NULL"),
+    ),
+)
+
+# How far each provider's list of suppressed addresses was read, and how far ours was told to it.
+suppression_syncs = Table(
+    "suppression_syncs",
+    metadata,
+    Column("provider", Text, primary_key=True),
+    moment("theirs_from"),
+    moment("ours_from"),
+    Column("ours_key", Text, nullable=False, server_default=""),
 )
 
 # What a tenant writes to strangers about: under which law, on which basis, in which language. Without it

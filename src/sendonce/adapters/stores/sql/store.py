@@ -44,6 +44,7 @@ from sendonce.adapters.stores.sql.sender_holds import SqlSenderHolds
 from sendonce.adapters.stores.sql.senders import SqlSenders
 from sendonce.adapters.stores.sql.sign_ups import SqlSignUps
 from sendonce.adapters.stores.sql.subscribers import SqlSubscribers
+from sendonce.adapters.stores.sql.suppression_syncs import SqlSuppressionSyncs
 from sendonce.adapters.stores.sql.suppressions import SqlSuppressions
 from sendonce.adapters.stores.sql.watch import SqlAlarms, SqlGaugeLog
 from sendonce.adapters.stores.sql.workers import SqlCanaries, SqlPermits, SqlWorkers
@@ -79,6 +80,7 @@ from sendonce.ports.people import (
     SignUps,
     Subscribers,
     Suppressions,
+    SuppressionSyncs,
     Tenants,
 )
 from sendonce.ports.prospecting import (
@@ -114,6 +116,7 @@ class SqlStore:
     subscribers: Subscribers
     sign_ups: SignUps
     suppressions: Suppressions
+    suppression_syncs: SuppressionSyncs
     people: People
     keys: Keys
     audit_log: AuditLog
@@ -157,6 +160,7 @@ class SqlStore:
         self.subscribers = SqlSubscribers(database)
         self.sign_ups = SqlSignUps(database)
         self.suppressions = SqlSuppressions(database)
+        self.suppression_syncs = SqlSuppressionSyncs(database)
         self.people = SqlPeople(database)
         self.keys = SqlKeys(database)
         self.audit_log = SqlAuditLog(database)

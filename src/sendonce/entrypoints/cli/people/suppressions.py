@@ -52,12 +52,13 @@ def add(
 @group.command()
 def remove(address: str, everybody: Everybody = False, json: JsonFlag = False) -> None:
     """Allow an address again; kept in the audit log."""
-    from sendonce.flows.people.suppress import allow_again, how_to_lift
+    from sendonce.flows.people.suppress import how_to_lift
+    from sendonce.wiring.suppressions import allow_again
 
-    target = parse_address(address)
-    with opened_store(ready_settings()) as store:
+    target, settings = parse_address(address), ready_settings()
+    with opened_store(settings) as store:
         scope, actor = _scope(everybody), getpass.getuser()
-        left = allow_again(store.suppressions, DEFAULT_TENANT, scope, target, actor)
+        left = allow_again(settings, store, DEFAULT_TENANT, scope, target, actor)
     if json:
         print_json({"address": target.text, "removed": True})
     elif left is not None:
@@ -140,6 +141,34 @@ def export(json: JsonFlag = False) -> None:
                 if item.address:
                     since = item.created_at.isoformat()
                     table.write((item.address, item.scope, item.reason, item.note, since))
+
+
+@group.command()
+def sync(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask and compare; change nothing.")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Bring our suppressions and the lists of the SES accounts in step now, both ways.
+
+    With SES_SUPPRESSION_SYNC a worker does it every few minutes.
+    """
+    from sendonce.wiring.suppressions import sync_now
+
+    settings = ready_settings()
+    with opened_store(settings) as store:
+        reports = sync_now(settings, store, dry_run=dry_run)
+    if json:
+        print_json([as_dict(report) for report in reports])
+        return
+    would = "would be " if dry_run else ""
+    for each in reports:
+        read = count_of(each.read, "address", "addresses")
+        say(
+            f"{each.provider}: {read} of theirs read, {each.taken} of them new here; {each.told} of ours "
+            f"{would}told, {each.lifted} {would}taken off their list."
+        )
+        if each.unreadable:
+            say(f"  {count_of(each.unreadable, 'entry', 'entries')} of theirs could not be read.")
 
 
 def _everything(store: Store) -> Iterator[Suppression]:
