@@ -101,10 +101,10 @@ PAGE = {
 
 
 @contextmanager
-def at_work(desk: Desk, program: str) -> Iterator[None]:
+def at_work(desk: Desk, program: str, **settings: str) -> Iterator[None]:
     process = subprocess.Popen(
         [sys.executable, "-m", "sendonce", program],
-        env=desk.environment,
+        env={**desk.environment, **settings},
         cwd=desk.folder,
         stderr=subprocess.DEVNULL,
     )

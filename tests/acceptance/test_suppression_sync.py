@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 
+from sendonce.adapters.stores.schema import suppressions
 from sendonce.adapters.stores.sql.store import open_store
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.domain.people.suppressions import SuppressionReason
-from tests.acceptance.test_held_sender import Desk, world
+from tests.acceptance.test_held_sender import Desk, at_work, world
+from tests.crash.world import until
 
 BOUNCE, COMPLAINT = SuppressionReason.BOUNCE, SuppressionReason.COMPLAINT
 
@@ -49,14 +52,9 @@ class Lists:
         """As an event of some minutes ago did."""
         with closing(open_store(self.desk.environment["DATABASE_URL"])) as store:
             store.suppressions.add(DEFAULT_TENANT, parse_address(address), reason)
+            earlier = store.ledger.now() - timedelta(minutes=10)
             with store.database.writing() as tx:
-                tx.exec_driver_sql(earlier(self.desk.environment["DATABASE_URL"]))
-
-
-def earlier(url: str) -> str:
-    if url.startswith("sqlite"):
-        return "UPDATE suppressions SET created_at = created_at - 600000000 WHERE created_at IS NOT NULL"
-    return "UPDATE suppressions SET created_at = created_at - interval '10 minutes'"
+                tx.execute(suppressions.update().values(created_at=earlier))
 
 
 @pytest.fixture(params=("sqlite_url", "postgres_url"))
@@ -113,3 +111,6 @@ def test_a_worker_keeps_the_lists_in_step_where_the_setting_says_so(lists: Lists
     lists.suppress("bounced@example.org", BOUNCE)
     lists.desk.run("worker", "--until-idle")
     assert lists.theirs() == []
+    with at_work(lists.desk, "worker", SES_SUPPRESSION_SYNC="global"):
+        until(lists.theirs, 30, "the list of SES has the address")
+    assert lists.theirs() == ["bounced@example.org"]
