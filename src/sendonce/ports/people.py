@@ -125,6 +125,9 @@ class SuppressionSyncs(Protocol):
 
     def move(self, provider: str, cursor: SyncCursor) -> None: ...
 
+    def unknown(self, addresses: Sequence[Address]) -> set[str]:
+        """The keys of those that bounced or complained to no tenant, as far as we know."""
+
     def told_next(self, cursor: SyncCursor, before: datetime, limit: int) -> Sequence[Suppression]:
         """Bounces and complaints from behind the cursor on, the oldest first; nobody who is erased."""
 

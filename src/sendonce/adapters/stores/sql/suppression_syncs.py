@@ -9,9 +9,12 @@ import sqlalchemy as sa
 
 from sendonce.adapters.stores.schema import suppression_syncs, suppressions
 from sendonce.adapters.stores.sql.database import Database
+from sendonce.adapters.stores.sql.peppers import pepper_in_force
 from sendonce.adapters.stores.sql.rows import insert_for
 from sendonce.adapters.stores.sql.suppressions import as_suppression
-from sendonce.domain.people.provider_lists import SyncCursor
+from sendonce.domain.engine.addresses import Address
+from sendonce.domain.people.provider_lists import SHARED, SyncCursor
+from sendonce.domain.people.suppression_keys import suppression_key
 from sendonce.domain.people.suppressions import Suppression
 
 S = suppressions.c
@@ -35,6 +38,14 @@ class SqlSuppressionSyncs:
         put = insert_for(self._db)(suppression_syncs).values(provider=provider, **values)
         with self._db.writing() as tx:
             tx.execute(put.on_conflict_do_update(index_elements=["provider"], set_=values))
+
+    def unknown(self, addresses: Sequence[Address]) -> set[str]:
+        with self._db.reading() as tx:
+            pepper = pepper_in_force(self._db, tx)
+            ours = {suppression_key(address.key, pepper): address.key for address in addresses}
+            found = sa.select(S.key).where(S.key.in_(list(ours)), S.reason.in_(SHARED))
+            known = set(tx.execute(found).scalars())
+        return {address_key for key, address_key in ours.items() if key not in known}
 
     def told_next(self, cursor: SyncCursor, before: datetime, limit: int) -> Sequence[Suppression]:
         query = sa.select(suppressions).where(_SHARED, S.created_at < before)
