@@ -197,10 +197,7 @@ class CampaignDemo:
             say(f"NOT AS PROMISED: {problem}")
         if problems:
             raise Unavailable(f"The demo did not end as promised: see {self.stage.directory}.")
-        say(
-            "As promised: nothing twice, no limit exceeded, shares by weight, the bad list paused, the bad "
-            "sender blocked."
-        )
+        say("As promised: nothing twice, no limit exceeded, the bad list paused, the bad sender blocked.")
 
     def _accepted(self, clock: CampaignClock) -> Iterator[Letter]:
         """From the provider's own log."""
