@@ -235,7 +235,8 @@ def fail_over(
         until = None if moved.until_released else moved.next_try_at
         print_json({"moved": keys.home, "region": region, "reason": moved.reason, "until": until})
     else:
-        say(f"Letters of {keys.home} leave through {region} now. To go back: sendonce sender fail-back")
+        say(f"Letters of {keys.home} leave through {region} now.")
+        say(f"To go back: sendonce sender fail-back {keys.home}")
 
 
 @group.command("fail-back")
