@@ -173,7 +173,13 @@ def test_a_first_start_waits_for_another_one(tmp_path: Path) -> None:
         assert answer.result() == "wal"
 
 
-@pytest.mark.parametrize("view", ["message_jobs", "send_logs", "opt_out_registry", "outreach_messages"])
+@pytest.mark.parametrize(
+    "view",
+    [
+        *("message_jobs", "send_logs", "opt_out_registry", "outreach_messages"),
+        *("campaign_jobs", "campaign_events"),
+    ],
+)
 def test_the_views_can_be_read(url: str, view: str) -> None:
     """The names under which others know the same rows."""
     with database_at(url) as database, database.reading() as tx:

@@ -239,6 +239,27 @@ def test_who_bounces_or_complains_gets_no_follow_up(stage: CampaignStage, kind: 
     assert stage.get(campaign).status == CampaignStatus.FINISHED
 
 
+def test_letters_and_what_was_told_of_them_are_views(stage: CampaignStage) -> None:
+    """Of the rows that the ledger keeps; the key of a letter is the rule that makes a second one impossible."""
+    sender = stage.sender("a@one.example")
+    stage.leads(2)
+    campaign = stage.campaign()
+    first, second = stage.run(HOUR)
+    answer(stage, first.job, EventKind.BOUNCE)
+    with stage.store.database.reading() as tx:
+        letters = tx.exec_driver_sql("SELECT * FROM campaign_jobs ORDER BY scheduled_at").mappings().all()
+        events = tx.exec_driver_sql("SELECT * FROM campaign_events").mappings().all()
+    assert [str(letter["job_id"]) for letter in letters] == [first.job.id, second.job.id]
+    assert {letter["status"] for letter in letters} == {"sent"}
+    assert {str(letter["sender_id"]) for letter in letters} == {sender.id}
+    assert len({letter["idempotency_key"] for letter in letters}) == 2
+    assert all(letter["lead_id"] and letter["template_id"] for letter in letters)
+    (told,) = events
+    assert (str(told["job_id"]), told["event_type"]) == (first.job.id, "bounce")
+    assert (str(told["campaign_id"]), told["tenant_id"]) == (campaign.id, "acme")
+    assert told["provider_payload_ref"] == told["event_id"]
+
+
 def test_a_bad_list_is_paused_with_its_numbers(stage: CampaignStage) -> None:
     stage.sender("a@one.example", daily=1000)
     stage.leads(200)

@@ -23,6 +23,8 @@ OURS = (
     "send_logs",
     "opt_out_registry",
     "outreach_messages",
+    "campaign_jobs",
+    "campaign_events",
     "claim_seq",
 )
 # What strangers are called on Supabase: anybody with the public key, and anybody who is signed in.
