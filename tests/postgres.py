@@ -59,7 +59,7 @@ class PostgresServer:
             # A pooler keeps its sessions, and a database that somebody is in cannot be copied.
             others = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{template}'"
             self.execute(others)
-        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
         try:
             yield self.url_of(name)
         finally:
