@@ -13,7 +13,7 @@ import pytest
 from sendonce.adapters.stores.sql.store import SqlStore, open_store
 from sendonce.domain.engine.checks import Check, ok, stop
 from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity
-from sendonce.domain.engine.senders import BAD_DOMAIN, HoldOrder
+from sendonce.domain.engine.senders import BAD_DOMAIN, HoldOrder, SenderKeys
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.errors import Unavailable
 from sendonce.flows.engine.check_domains import check_domains
@@ -147,7 +147,7 @@ class Everyday:
 
     def round(self) -> str | None:
         """The code of the hold after it."""
-        check_domains(self.store, self.look, lambda _: "key")
+        check_domains(self.store, self.look, lambda _: SenderKeys("key"))
         hold = self.store.sender_holds.get("key")
         return hold.code if hold else None
 

@@ -395,6 +395,7 @@ def test_run_sandbox_in_this_process(tmp_path: Path) -> None:
     assert set(environment) == {
         "AWS_ENDPOINT_URL_SESV2",
         "AWS_ENDPOINT_URL_SNS",
+        "AWS_ENDPOINT_URL_S3",
         "AWS_REGION",
         "AWS_ACCESS_KEY_ID",
         "AWS_SECRET_ACCESS_KEY",

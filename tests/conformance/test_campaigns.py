@@ -240,7 +240,7 @@ def test_who_bounces_or_complains_gets_no_follow_up(stage: CampaignStage, kind: 
 
 
 def test_letters_and_what_was_told_of_them_are_views(stage: CampaignStage) -> None:
-    """Of the rows that the ledger keeps; the key of a letter is the rule that makes a second one impossible."""
+    """The key of a letter is the rule that makes a second one impossible."""
     sender = stage.sender("a@one.example")
     stage.leads(2)
     campaign = stage.campaign()
