@@ -94,7 +94,7 @@ def test_limits_hold_however_late_letters_leave(stage: CampaignStage, limit: str
     stage.leads(100)
     stage.campaign()
     left: list[Left] = []
-    while len(left) < 25:
+    while len(left) < 15:
         for _ in range(20):
             stage.round()
             stage.set(stage.now + stretch / 16)
