@@ -10,11 +10,11 @@ import sys
 from collections.abc import Sequence
 from datetime import datetime
 
+import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from sendonce.adapters.stores.schema import delivery_events, job_states
+from sendonce.adapters.stores.schema import delivery_events, job_states, planned_jobs
 from sendonce.adapters.stores.sql import store
-from sendonce.adapters.stores.sql.arrows import lock_job
 from sendonce.adapters.stores.sql.events import SqlEvents
 from sendonce.adapters.stores.sql.peppers import hold_pepper
 from sendonce.adapters.stores.sql.rows import insert_for, new_id
@@ -25,6 +25,13 @@ from sendonce.entrypoints.cli.app import main
 from sendonce.entrypoints.http import ses_events
 from sendonce.flows.engine.take_events import EventIntake
 
+_MOVING = [column for column in job_states.c if column.name not in ("id", "dispatch_id")]
+_JOB = (
+    sa.select(planned_jobs, *_MOVING)
+    .join(job_states, job_states.c.id == planned_jobs.c.id)
+    .with_for_update(of=job_states, key_share=True)
+)
+
 
 class FormerEvents(SqlEvents):
     def record_all(self, events: Sequence[DeliveryEvent]) -> Sequence[EventVerdict]:
@@ -34,7 +41,7 @@ class FormerEvents(SqlEvents):
         with self._db.writing() as tx:
             hold_pepper(self._db, tx)
             now = self._db.now(tx)
-            row = lock_job(tx, event.job_id or "")
+            row = tx.execute(_JOB.where(job_states.c.id == event.job_id)).one()
             job = TrackedJob._make(getattr(row, name) for name in TrackedJob._fields)
             verdict = judge(event, job)
             values = {

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from sendonce.domain.mailouts.mailouts import Mailout
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
-from sendonce.ports.campaigns import CampaignStore
-from sendonce.ports.people import TenantStore
-from sendonce.ports.prospecting import ProspectingStore
-from sendonce.ports.store import Store
 from sendonce.settings import Settings, load_settings
+
+if TYPE_CHECKING:  # every command imports this page, and none of them all the doors
+    from sendonce.domain.mailouts.mailouts import Mailout
+    from sendonce.ports.campaigns import CampaignStore
+    from sendonce.ports.people import TenantStore
+    from sendonce.ports.prospecting import ProspectingStore
+    from sendonce.ports.store import Store
 
 
 def ready_settings(*, quiet: bool = False) -> Settings:

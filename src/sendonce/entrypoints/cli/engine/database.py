@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import getpass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sendonce.domain.engine.checks import count_of
 from sendonce.entrypoints.cli.context import opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, print_json, say
-from sendonce.ports.store import Store
+
+if TYPE_CHECKING:
+    from sendonce.ports.store import Store
 
 group = typer.Typer(
     name="db",

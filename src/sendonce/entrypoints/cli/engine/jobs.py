@@ -15,8 +15,6 @@ from sendonce.domain.engine.jobs import Job, JobState
 from sendonce.entrypoints.cli.context import find_mailout, opened_store, ready_settings
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
 from sendonce.errors import BadInput, RefusedByRule
-from sendonce.flows.engine.resolve_doubts import weigh_doubts
-from sendonce.wiring.doubts import doubt_quiet, search_for
 
 if TYPE_CHECKING:
     from sendonce.flows.engine.retry_jobs import RetryReport
@@ -59,6 +57,9 @@ def list_(
 @group.command("in-doubt")
 def in_doubt(mailout: MailoutOption = None, limit: LimitOption = 1000, json: JsonFlag = False) -> None:
     """Show jobs whose letter may or may not have been taken by the provider, and what each waits for."""
+    from sendonce.flows.engine.resolve_doubts import weigh_doubts
+    from sendonce.wiring.doubts import doubt_quiet, search_for
+
     settings = ready_settings()
     with opened_store(settings) as store:
         mailout_id = find_mailout(store, mailout).id if mailout else None

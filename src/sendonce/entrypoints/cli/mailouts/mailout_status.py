@@ -15,10 +15,6 @@ from sendonce.entrypoints.cli.mailouts.progress import progress_lines, standstil
 from sendonce.entrypoints.cli.output import print_json, print_table, say
 from sendonce.entrypoints.views import mailout_view, progress_view
 from sendonce.errors import RefusedByRule, SendonceError, Unavailable
-from sendonce.flows.engine.resolve_doubts import summarise_doubts
-from sendonce.flows.mailouts.explain_progress import explain_progress
-from sendonce.wiring.doubts import doubt_quiet
-from sendonce.wiring.senders import keys_of
 
 if TYPE_CHECKING:
     from sendonce.ports.store import Store
@@ -49,9 +45,12 @@ def print_outcome(settings: Settings, store: Store, mailout_id: str, json: bool)
 def print_status(
     settings: Settings, store: Store, mailout_id: str, json: bool, *, with_reason: bool = True
 ) -> None:
+    from sendonce.flows.engine.resolve_doubts import summarise_doubts
+    from sendonce.wiring.doubts import doubt_quiet
+
     mailout = find_mailout(store, mailout_id)
     books = store.jobs.books(mailout.id)
-    progress = explain_progress(store, mailout, books, keys_of(settings))
+    progress = _progress(settings, store, mailout)
     searched = settings.imap_server_files_sent
     quiet = doubt_quiet(settings)
     doubts = summarise_doubts(store, quiet, mailout_id, sent_folder=searched) if books.in_doubt else []
@@ -121,9 +120,16 @@ def _why_not_sent(settings: Settings, store: Store, mailout_id: str) -> Sendonce
     return None
 
 
+def _progress(settings: Settings, store: Store, mailout: Mailout) -> Progress:
+    from sendonce.flows.mailouts.explain_progress import explain_progress
+    from sendonce.wiring.senders import keys_of
+
+    return explain_progress(store, mailout, store.jobs.books(mailout.id), keys_of(settings))
+
+
 def _why_held(settings: Settings, store: Store, mailout_id: str) -> RefusedByRule | None:
     mailout = find_mailout(store, mailout_id)
-    still = explain_progress(store, mailout, store.jobs.books(mailout.id), keys_of(settings)).standstill
+    still = _progress(settings, store, mailout).standstill
     if still is None or still.cause is not Cause.HELD:
         return None
     return RefusedByRule(
