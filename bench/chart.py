@@ -31,10 +31,15 @@ def draw(findings: Sequence[Finding]) -> str:
     return "\n".join(parts)
 
 
+def _share_of_bar(value: float, bar: float, *, at_most: bool) -> float:
+    if not at_most:
+        return value / bar
+    return bar / value if value else _MOST
+
+
 def _row(finding: Finding, top: float) -> list[str]:
     assert finding.bar is not None
-    share = finding.bar / finding.value if finding.at_most else finding.value / finding.bar
-    length = _WIDTH * min(share, _MOST) / _MOST
+    length = _WIDTH * min(_share_of_bar(finding.value, finding.bar, at_most=finding.at_most), _MOST) / _MOST
     colour = "#2da44e" if finding.met else "#bf8700"
     what = escape(f"{finding.what} / {finding.against}")
     end = _LABEL + length + 6

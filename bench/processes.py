@@ -28,7 +28,7 @@ class BenchFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A child that ended well. CPU seconds and peak memory are the kernel's (wait4), not the child's word."""
+    """A child that ended well. CPU seconds and peak memory are the kernel's, not the child's word."""
 
     seconds: float
     cpu: float
@@ -44,6 +44,38 @@ def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """What children need and no setting of the caller's that could change what is measured."""
     kept = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH")
     return {name: os.environ[name] for name in kept if name in os.environ} | dict(extra or {})
+
+
+@dataclass
+class Peak:
+    megabytes: float = 0.0
+
+
+@contextmanager
+def watching_memory(pid: int) -> Iterator[Peak]:
+    """The most that a process has in memory. ``ru_maxrss`` would be that of whoever started it, if more."""
+    peak, over = Peak(), threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.1):
+            peak.megabytes = high_water(pid) or peak.megabytes
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        over.set()
+        watcher.join()
+
+
+def high_water(pid: int | str) -> float:
+    """In megabytes; 0 for a process that is over."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:")), 0.0)
 
 
 class Child:
@@ -63,7 +95,8 @@ class Child:
         """Raises BenchFailed, with the end of what the child said, unless it exits with 0."""
         impatience = threading.Timer(LONGEST, self._process.kill)
         impatience.start()
-        _, status, usage = os.wait4(self.pid, 0)
+        with watching_memory(self.pid) as peak:
+            _, status, usage = os.wait4(self.pid, 0)
         impatience.cancel()
         seconds = time.monotonic() - self.began
         self._process.returncode = os.waitstatus_to_exitcode(status)
@@ -74,7 +107,7 @@ class Child:
         if self._process.returncode != 0:
             command = " ".join(self.args)[:200]
             raise BenchFailed(f"{command} ended with {self._process.returncode}: {(err or out)[-2000:]}")
-        return Finished(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, out)
+        return Finished(seconds, usage.ru_utime + usage.ru_stime, peak.megabytes, out)
 
 
 def run(

@@ -9,7 +9,6 @@ the CPU time of each window of 10,000 results, the database's included, and the 
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from statistics import median
 from typing import Any
 
 from bench.findings import Finding
-from bench.processes import BenchFailed, cpu_seconds, run_module
+from bench.processes import BenchFailed, cpu_seconds, high_water, run_module
 from bench.stage import Stage
 
 ROWS = ("ingest-sqlite", "ingest-postgres")
@@ -102,7 +101,7 @@ def ingest(url: str, count: int) -> None:
         taken = step.done
         if taken:
             windows.append(_cpu(store) - began)
-    print(json.dumps({"windows": windows, **_counted(store), "mb": _megabytes()}))
+    print(json.dumps({"windows": windows, **_counted(store), "mb": high_water("self")}))
     store.close()
 
 
@@ -160,10 +159,6 @@ def _cpu(store: Any) -> float:
     with store.database.reading() as tx:
         pids = tx.exec_driver_sql(_SERVERS).scalars().all()
     return time.process_time() + sum(map(cpu_seconds, pids))
-
-
-def _megabytes() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from bench import __main__ as bench
 from bench import report
+from bench.chart import draw
 from bench.findings import Finding
 from bench.stage import Length, Stage, staged
 
@@ -53,3 +54,8 @@ def test_a_row_that_fails_costs_no_other(monkeypatch: pytest.MonkeyPatch) -> Non
         found = bench._measure(stage, module.ROWS)
     assert [finding.row for finding in found] == ["second"]
     assert stage.failed == {"first": "ZeroDivisionError: no rounds", "silent": "what it needs is not here"}
+
+
+def test_nothing_at_all_is_well_below_a_bar() -> None:
+    """Shares that are off by nothing have a row in the chart, too."""
+    assert "0.00 %" in draw([Finding("shares", "weights", "the claims", 0.0, unit="%", bar=5, at_most=True)])
