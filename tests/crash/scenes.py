@@ -105,6 +105,7 @@ _SENDERS = (
 )
 _OPEN = "SELECT count(*) FROM dispatches WHERE phase <> 'over'"
 _PLANNING = "SELECT count(*) FROM dispatches WHERE phase = 'planning'"
+_FAIL_OVERS = "SELECT count(*) FROM audit_log WHERE action = 'fail_over'"
 _LEFT = (
     "SELECT count(*) FROM dispatches d WHERE d.phase = 'planning' "
     "OR EXISTS (SELECT 1 FROM message_jobs WHERE state IN ('scheduled', 'sending'))"
@@ -120,11 +121,10 @@ def random_kill(stage: Stage) -> None:
     """The next worker is started a moment before the last one dies, every third as an interpreter of its
     own, as a service manager does it."""
     stage.world.sandbox.faults(**ALL_SORTS)
-    _kill_one_after_the_other(stage)
+    _kill_one_after_the_other(stage, _one_more(stage))
 
 
-def _kill_one_after_the_other(stage: Stage) -> None:
-    worker = _one_more(stage)
+def _kill_one_after_the_other(stage: Stage, worker: Running) -> None:
     while stage.sending(worker):
         following = _one_more(stage)
         stage.linger()
@@ -139,8 +139,9 @@ def two_regions(stage: Stage) -> None:
     """The sender's own region is paused and falls ill again and again: its letters leave now here, now
     there."""
     stage.world.sandbox.faults(next=["ok", "ok", "paused"], paused=0.1, error_after=0.02)
-    _kill_one_after_the_other(stage)
-    assert stage.world.eye.number("SELECT count(*) FROM audit_log WHERE action = 'fail_over'")
+    worker = _one_more(stage)
+    until(lambda: bool(stage.world.eye.number(_FAIL_OVERS)), 60, "the sender moves to its second region")
+    _kill_one_after_the_other(stage, worker)
 
 
 def _one_more(stage: Stage) -> Running:
