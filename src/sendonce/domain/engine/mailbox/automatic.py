@@ -30,6 +30,8 @@ _SUBJECT = any_of(
     r"отсутству\w+",
     "нахожусь в (?:отпуске|командировке)",
     "ваше (?:письмо|обращение|сообщение|заявка) (?:получен|принят|зарегистр)",
+    "(?:ticket|request|case|enquiry) (?:#?[0-9]+ )?(?:has been )?(?:received|created|opened|registered)",
+    "we(?:'ve| have)? received your (?:message|e-?mail|request|enquiry)",
     "abwesenheit",
     "abwesend",
     "nicht im (?:büro|haus)",
@@ -61,13 +63,22 @@ _SUBJECT = any_of(
 )
 _TEXT = any_of(
     "(?:this is an?|это) (?:automat|автоматическ)",
+    "automatically generated|wurde automatisch",
     "i(?:'m| am) (?:currently )?(?:out of (?:the )?office|on (?:annual )?(?:vacation|leave|holiday))",
+    r"i(?:'m| am| will be) (?:currently )?(?:away|out of (?:the )?office) (?:starting|until|till|from \d)",
     "(?:we have|we've) received your (?:message|e-?mail|request) and will",
-    "(?:ваше )?(?:письмо|обращение|сообщение) (?:получено|принято|зарегистрировано)",
-    "(?:я )?(?:сейчас )?нахожусь в (?:отпуске|командировке)",
-    "буду отсутствовать",
+    "(?:ваше )?(?:письмо|обращение|сообщение) (?:получено|принято|зарегистрировано)"
+    "(?!,? (?:и )?(?:передал|перезвон|посмотр|изуч|прочита|отвечу))",
+    r"(?:сгенерирован|сформирован|создан|отправлен)\w{0,2} автоматически",
+    r"автоматически (?:сгенерирован|сформирован|создан|отправлен)",
+    r"нахожусь в (?:\w+ )?(?:отпуске|командировке)",
+    r"буду отсутствовать (?:с|до|по) \d|(?:с|до|по) \d[^\n.]{0,30} буду отсутствовать",
+    "буду отсутствовать (?:в офисе|на рабочем)",
+    "меня не будет (?:в офисе|на рабочем месте|на месте)",
     "отсутствую (?:на рабочем месте|в офисе)",
-    "ich bin (?:derzeit |zurzeit )?(?:nicht im büro|abwesend)",
+    "ich bin (?:derzeit |zurzeit |momentan |aktuell )?"
+    "(?:nicht (?:im (?:büro|haus)|erreichbar)|abwesend|im urlaub)",
+    "ihre (?:e-?mail|nachricht) wird nicht weitergeleitet",
     r"to (?:complete|confirm) delivery[^\n.]{0,40}(?:click|reply)",
 )
 

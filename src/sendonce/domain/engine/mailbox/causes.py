@@ -42,7 +42,7 @@ _REPLY = re.compile(r"(?<![\d./-])(?<!\d:)([45]\d\d)(?=[\s,:;)\]-](?!\d\d\d\d)|$
 _ADDRESS = re.compile(r"[^\s<>()\[\],;:\"'@]{1,64}@[^\s<>()\[\],;:\"'@]{1,255}")
 _LINK = re.compile(r"\b(?:https?://|www\.)[^\s<>\"']{1,500}", re.IGNORECASE)
 _NAMED_DOMAIN = re.compile(
-    r"\b(?:domain|домен)(?: name)? <?([\w-]{1,63}(?:\.[\w-]{1,63}){1,5})\b", re.IGNORECASE
+    r"\b(?:domain|домен)(?: name)?:? <?([\w-]{1,63}(?:\.[\w-]{1,63}){1,5})\b", re.IGNORECASE
 )
 
 # The second and third numbers of RFC 3463, with what Microsoft 365 adds to them. The class is asked apart.
@@ -78,7 +78,7 @@ def diagnose(said: str, status: str = "", recipient: str | None = None) -> Diagn
     """``said`` is the server's own reply; ``status`` the report's field, which is often less exact."""
     said = " ".join(said.split())[:4000]
     code = _code(said, status)
-    cause = _cause(said, code)
+    cause = _cause(_without_addresses(said, recipient), code)
     if cause is Cause.NO_DOMAIN and _names_another_domain(said, recipient):
         cause = Cause.OURS
     return Diagnosis(cause, code, readable(said))
@@ -101,13 +101,18 @@ def _code(said: str, status: str) -> str | None:
     return given[0] if given and not reply else reply[1] if reply else None
 
 
+def _without_addresses(said: str, recipient: str | None) -> str:
+    """Words inside an address say nothing. The recipient's own leaves a mark: "<ivan@…> does not exist"."""
+    own = (recipient or "").lower()
+    return _ADDRESS.sub(lambda it: server_words.RECIPIENT if it[0].lower() == own else " ", said)
+
+
 def _cause(said: str, code: str | None) -> Cause:
     """Words are asked first: mx.yandex.ru says "5.7.1 No such user!", and filters like to say 5.1.1.
 
-    Words inside an address say nothing. Those of a link are asked where no other word tells the cause.
+    Words of a link are asked where no other word tells the cause.
     """
-    without_addresses = _ADDRESS.sub(" ", said)
-    words = _LINK.sub(" ", without_addresses)
+    words = _LINK.sub(" ", said)
     cause = _by_words(words) or _by_code(code)
     if cause not in HARD:
         return cause
@@ -115,7 +120,7 @@ def _cause(said: str, code: str | None) -> Cause:
         return Cause.OURS
     if _ABOUT_OTHERS.fullmatch(_detail(code)) and not server_words.SURELY_GONE.search(words):
         return _by_code(code)
-    linked = _by_words(without_addresses)
+    linked = _by_words(said)
     return cause if _by_words(words) or linked is None else linked
 
 

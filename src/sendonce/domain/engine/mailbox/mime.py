@@ -105,6 +105,8 @@ class Mail:
 
 def read_mail(raw: bytes) -> Mail:
     raw = raw[:MOST_BYTES]
+    if b"\n" not in raw:  # saved by an old Mac program
+        raw = raw.replace(b"\r", b"\n")
     if raw.startswith(b"From "):  # an mbox file's separator
         raw = raw.partition(b"\n")[2]
     head, body = _split(raw)

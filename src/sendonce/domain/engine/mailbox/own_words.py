@@ -20,7 +20,10 @@ _QUOTE_BEGINS = re.compile(
     r"|.{0,200}(?:написал|написала|написал\(а\)|пишет|писал\(а\)|wrote|schrieb)\s*:\s*$"
     r"|\d{1,2}[ ./-].{3,60}\d{2,4}.{0,150}(?:<[^<>]{3,200}@[^<>]{3,200}>|@).{0,40}:\s*$"
     r"|\w{2,12},? \d{1,2} .{3,40}, .{0,150}<[^<>]{3,200}@[^<>]{3,200}>.{0,20}:?\s*$"
-    r"|sent from my |отправлено (?:из|с) |get outlook for |begin forwarded message)",
+    r"|sent from my |отправлено (?:из|с) |get outlook for |begin forwarded message"
+    r"|confidential(?:ity)?\b|disclaimer\b|if you are not the (?:intended|named)"
+    r"|this (?:e-?mail|message|communication)(?: and any\b| is (?:intended|confidential)| may contain)"
+    r"|(?:данн|настоящ|эт)\w{2} (?:электронн\w{2} )?(?:письмо|сообщение).{0,60}(?:конфиденциал|предназнач))",
     re.IGNORECASE,
 )
 

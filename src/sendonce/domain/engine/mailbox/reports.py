@@ -72,7 +72,8 @@ def _recipients(mail: Mail) -> Iterator[DeliveryStatus]:
 
 def _status(group: Headers, mail: Mail) -> DeliveryStatus:
     # What was written on the envelope comes first: behind an alias the final one is another address.
-    named = (group.get("original-recipient"), group.get("final-recipient"), group.get("x-actual-recipient"))
+    original = _from_xtext(group.get("original-recipient"))
+    named = (original, group.get("final-recipient"), group.get("x-actual-recipient"))
     recipient = next((found for text in named if (found := first_address(_bare(text)))), None)
     status = group.get("status")
     said = [
@@ -96,6 +97,11 @@ def _bare(value: str) -> str:
     """Without its type: ``rfc822; user@example.com``, ``smtp; 550 …``."""
     kind, semicolon, rest = value.partition(";")
     return rest.strip() if semicolon and re.fullmatch(r"[A-Za-z0-9-]{1,40}", kind.strip()) else value.strip()
+
+
+def _from_xtext(value: str) -> str:
+    """RFC 3461 §4 writes "+" and "=" of the envelope's address by their numbers. Not every server does."""
+    return value.replace("+2B", "+").replace("+3D", "=")
 
 
 def _to_of(returned: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sendonce.domain.engine.mailbox.patterns import any_of
 
+RECIPIENT = "‹recipient›"
+"""Stands for the recipient's own address in what is searched; other addresses are left out."""
 _TOO_MUCH = r"(?:too many|excessive|high (?:number|rate|volume) of)"
 ABANDONED = any_of(r"(?:mail ?box|account|user|recipient)[^.\n]{0,60}\b(?:inactivity|inactive)\b")
 FILTERED = any_of(
@@ -53,10 +55,11 @@ FILTERED = any_of(
     r"permission to (?:e-?mail|send)",
     r"delivery not authorized",
     r"list of (?:approved|allowed) senders",
-    r"\b(?:white|allow|safe)[- ]?list",
+    r"\b(?:white|allow(?:ed)?|safe)[- ]?list",
     r"бел\w+ спис",
     r"only accepts? (?:messages|mail) from",
     r"administrative prohibition",
+    r"\buser reject\b",
     r"administratively denied",
 )
 OURS = any_of(
@@ -71,7 +74,7 @@ OURS = any_of(
     r"\bdmarc\b",
     r"\barc\b[^.\n]{0,20}fail",
     r"sender (?:address )?(?:is |was |has (?:an? )?)?"
-    r"(?:rejected|denied|verify|refused|not (?:allowed|found|known)|unknown|invalid|bad)",
+    r"(?:rejected|denied|verif|refused|not (?:allowed|found|known)|unknown|invalid|bad)",
     r"(?:адрес|домен|ящик|почт)\w* отправител",
     r"отправител\w* (?:не|отклон|запрещ|заблок|неизвест)",
     r"(?:разреш[её]нн|неизвестн)\w+ отправител",
@@ -129,7 +132,7 @@ FULL = any_of(
     r"закончилось (?:свободное )?место",
 )
 UNFIT = any_of(
-    r"(?:message|mail|size|attachment)[^.\n]{0,40}too (?:big|large|long)",
+    r"(?:message|mail|size|attachment)(?:(?!queue)[^.\n]){0,40}too (?:big|large|long)",
     r"(?:message|mail|size)[^.\n]{0,40}exceeds?[^.\n]{0,30}(?:size|limit|maximum)",
     r"exceeds (?:size|the maximum|fixed|maximum)",
     r"message size",
@@ -166,6 +169,12 @@ NO_MAILBOX = any_of(
     r"no such (?:person|name|id|local)",
     r"there is no (?:such )?(?:user|mailbox|account|recipient|one)",
     r"not (?:an? )?(?:valid|known|local) (?:user|mailbox|recipient|account)",
+    r"not (?:an? )?active (?:user|mailbox|address)",
+    r"mailbox not present",
+    r"not our customer",
+    r"missing home directory",
+    r"\bin (?:the )?name directory",
+    rf"{RECIPIENT}[\s>:.]{{0,6}}(?:is )?{_IS_NOT}",
     r"user (?:does ?n[o']t|has no) have",
     r"user doesn'?t have an? [^.\n]{0,40}account",
     r"not listed in (?:the )?(?:public |domino |name)",
@@ -178,7 +187,7 @@ NO_MAILBOX = any_of(
     r"mailbox (?:is )?(?:not available|unavailable)",
     r"has(?:n't| not) any mailbox",
     r"\bhas moved\b",
-    r"\bno mailbox\b",
+    r"\bno mail ?box\b",
     r"invalid (?:final delivery )?user ?id",
     r"5\.4\.1\b[^\n]{0,60}access denied",
     r"не (?:существует|найден\w*|зарегистрирован\w*|обнаружен\w*)",
@@ -186,11 +195,14 @@ NO_MAILBOX = any_of(
     r"не уда[её]тся найти|не удалось найти",
     r"адрес\w* недействител",
     r"(?:несуществующ|неверн|неизвестн)\w+ (?:адрес|получател|ящик|пользовател)\w*",
-    r"(?:empf[äa]nger|adresse)[^.\n]{0,60}(?:unbekannt|nicht gefunden|ung[üu]ltig)",
+    r"(?:empf[äa]nger|adresse|benutzer)[^.\n]{0,60}(?:unbekannt|nicht gefunden|ung[üu]ltig)",
     r"n'existe pas|existiert nicht|nie istnieje",
-    r"destinatario[^.\n]{0,30}(?:sconosciuto|desconocido|inesistente)",
+    r"(?:destinatario|utente|usuario)[^.\n]{0,30}(?:sconosciuto|desconocido|ine[sx]istente|no existe)",
+    r"no existe (?:ese|este|el|dicha) (?:usuario|persona|destinatario)|nessun utente",
+    r"(?:utilisateur|destinataire) inconnu",
+    r"nieznany (?:użytkownik|odbiorca|adresat)",
 )
-_ANYONE = r"(?:user|recipient|mail ?box|account|address)"
+_ANYONE = r"(?:user|recipient|addressee|mail ?box|account|address)"
 # Said so that they hold beside a code that is about something else: mx.yandex.ru says "5.7.1 No such user!".
 SURELY_GONE = any_of(
     rf"\bno such {_ANYONE}",
@@ -204,7 +216,7 @@ DISABLED = any_of(
     rf"{_WHO}\b{_GAP}\b(?:disabled|inactive|deactivated|suspended|terminated|discontinued|not active)\b",
     r"(?:account|mail ?box|user|address)(?: is| was| has been)? (?:closed|deleted|removed)",
     r"(?:disabled|inactive|deactivated|suspended|closed|dead) (?:user|account|mail ?box|recipient)",
-    r"no longer (?:active|in service|on (?:this )?server|employed|with)",
+    r"no longer (?:active|in service|on (?:this )?server|employed|with|accepts? (?:mail|messages))",
     r"(?:ящик|аккаунт|уч[её]тн\w+ запись|пользовател\w+)[^.\n]{0,40}(?:заблокирован|отключ|удал|закрыт)",
 )
 NO_DOMAIN = any_of(
@@ -216,7 +228,7 @@ NO_DOMAIN = any_of(
     r"host (?:unknown|not found)",
     r"\bhostnotfound",
     r"domain[^\n]{0,60}(?:does ?n[o']t exist|could ?n[o']t be found|non-?existent|not found)",
-    r"couldn'?t find any host named",
+    r"couldn'?t find any host (?:named|by that name)",
     r"all relevant mx records point to non-?existent",
     r"(?:does not|doesn't|did not) (?:have|find|accept)[^.\n]{0,20}(?:any )?(?:mx|mail exchanger)",
     r"no mx(?: record)?s? (?:found|for)",
@@ -231,6 +243,8 @@ NOT_LOOKED_UP = any_of(
     r"servfail",
     r"dns (?:timeout|server fail)",
     r"temporar\w*[^.\n]{0,30}(?:fail|error|problem)",
+    r"temporar\w* (?:disabled|suspended|locked|inactive|unavailable|closed)",
+    r"временно (?:не |отключ|заблок|недоступ|приостан)",
     r"(?:lookup|ldap|directory) (?:fail|error)",
     r"message (?:has )?expired",
     r"\btry (?:again )?later",

@@ -13,20 +13,27 @@ _MOST_WORDS = 60
 _MOST_WORDS_UNASKED = 25
 _FIRST_WORDS = re.compile(rf"(?:\s*\S+){{0,{_MOST_WORDS}}}")
 
+_PLEASE = re.compile(r",? ?\b(?:пожалуйста|плиз|пжлст|пжл)\b,? ?", re.IGNORECASE)
 _COMMAND = re.compile(
-    r"(?:re:\s*)?(?:please )?(?:un-?subscribe(?: me)?(?: from [\w\s]{2,30})?|remove(?: me)?|stop(?: it)?"
-    r"|opt[- ]?out|(?:отписаться|отписка|отпишите(?: меня)?)(?: от [\w\s]{2,30})?|стоп(?:,? рассылк\w)?"
+    r"(?:re:\s*)?(?:please |kindly )?(?:un-?subscribe(?: me)?(?: from [\w\s]{2,30})?"
+    r"|remove(?: me)?|stop(?: it)?"
+    r"|opt[- ]?out|(?:отписать(?:ся)?|отписка|отпишите(?: меня)?)(?: от [\w\s]{2,30})?"
+    r"|стоп(?:,? рассылк\w)?|удалить"
+    r"|(?:отказ(?:аться)? от|отмен(?:ить|а|ите)|снимите с|прекратите) (?:вашей )?(?:рассылк|подписк)\w{1,3}"
     r"|abmelden|d[ée]sabonner|dar de baja)[\s.!]*(?:please|пожалуйста)?[\s.!]*",
     re.IGNORECASE,
 )
 # What a letter's own link to unsubscribe by mail may have for a subject.
 _MAILED_COMMAND = re.compile(r"unsubscribe(?::\s?\S{1,100}|\s[\w-]{0,50}\d[\w-]{0,50})", re.IGNORECASE)
 _LINES_OF_A_COMMAND = 4
-_OUR_ADDRESS = r"(?:мой|наш|этот|мои|наши)(?: \w+)? (?:адрес|ящик|e-?mail|имейл|контакт|данны)"
+_OUR_ADDRESS = (
+    r"(?:мой|наш|этот|мои|наши|мою|нашу|эту)(?: \w+)? "
+    r"(?:адрес|ящик|e-?mail|имейл|почт|контакт|данны|компани|организаци|фирм|предприяти)"
+)
 _LIST = "(?:вашей |своей |ваших |этой )?(?:баз|рассыл|спис|подпис)"
 _WRITE = "(?:пишите|присылайте|шлите|отправляйте|беспокойте|направляйте|рассылайте)"
 _TO_WRITE = "(?:писать|присылать|слать|отправлять|беспокоить|направлять|рассылать|спамить)"
-_TO_US = "(?:мне |нам |нас |меня |сюда |больше |ничего |вас )*"
+_TO_US = "(?:мне |нам |нас |меня |сюда |больше |более |впредь |ничего |вас )*"
 # What is sent: letters. Whoever says "stop sending pumps without a box" buys pumps.
 _LETTERS = (
     r"(?: мне| нам| сюда| больше| пожалуйста)*(?:\s*(?:[.!,;\n]|$)|[^\n.!?]{0,30}"
@@ -38,6 +45,8 @@ _MAILS = (
     r"(?:mail|message|letter|spam|newsletter|offer|stuff|things|crap|junk|anything"
     r"|\bthese\b|\bthis\b|any ?more|again))"
 )
+# "Отпишите, как отгрузите" asks for an answer.
+_TAKE_OFF = r"отпишите\b(?! (?:мне|нам|о|об|по|на)\b)(?!,? (?:как|когда|что|если|сколько|куда|почему|ли)\b)"
 _NO_LIST = (
     r"(?! from (?:the |your |our |this )?(?:\w+ )?"
     r"(?:trial|waiting|waitlist|cc|copy|order|quote|plan|demo|call)\b)"
@@ -45,23 +54,30 @@ _NO_LIST = (
 _WISH = any_of(
     r"\b(?:unsubscribe|un-subscribe) (?:me|us|my|this|from|please|immediately|now)\b",
     r"\b(?:please|kindly|pls),? unsubscribe\b",
-    rf"(?:want|wish|like) to (?:be )?(?:unsubscribed?|opt(?:ed)? out|removed)\b{_NO_LIST}",
+    rf"(?:want|wish|like) to (?:be )?(?:unsubscribed?|removed)\b{_NO_LIST}",
     r"\b(?:remove|delete|take|exclude|strike) (?:all )?(?:my|our|this) (?:\w+ )?"
     r"(?:e-?mail|address|contact|name|data)",
     r"\b(?:delete|exclude|strike) (?:me|us)\b",
     rf"\bremove (?:me|us)\b{_NO_LIST}",
     r"\btake (?:me|us) off\b",
-    r"\bopt (?:me |us )?out\b",
+    r"\bopt(?:ed)? (?:me |us )?out\b(?! of\b)",
+    r"\bopt(?:ed)? (?:me |us )?out of (?:\w+ ){0,2}"
+    r"(?:mail|e-?mail|list|newsletter|communication|marketing|message)",
     r"\b(?:stop|quit|cease) (?:e-?mailing|contacting|spamming|writing|messaging|mailing)\b",
     rf"\b(?:stop|quit|cease) sending\b{_MAILS}",
     r"\bstop (?:these|this|your|the) (?:e-?mails?|mails?|messages?|letters?|spam)",
     r"\b(?:do ?n[o']t|don’t|never) (?:e-?mail|contact|write|send|message|mail)\b[^\n.]{0,30}"
     r"\b(?:me|us|again|any ?more|to this)",
     r"\bno (?:more|further) (?:e-?mails?|mails?|messages?|letters?)\b",
-    "отпишите",
+    _TAKE_OFF,
+    r"как (?:мне |нам |от вас )?отписаться",
+    r"(?:^|[.,!;\n-] ?)(?:unsubscribe|stop it|stop this)[.! ]*(?:\n|$)",
+    r"\bif you(?: could| would)? stop(?:ped)? (?:e-?mailing|contacting|writing|mailing)",
+    rf"\brefrain from (?:e-?mailing|contacting|writing|sending{_MAILS})",
     "отписать(?:ся)? (?:от|меня|нас)",
     "хочу отписаться",
-    rf"(?:удалить|убрать|исключить|отписать) (?:меня|нас|{_OUR_ADDRESS}|из {_LIST})",
+    rf"(?:удалить|убрать|исключить|отписать) (?:меня|нас|{_OUR_ADDRESS}|адрес|из {_LIST})",
+    rf"(?:прошу|просим|требую|требуем) {_TO_US}(?:прекратить|остановить|отключить) {_TO_US}(?:рассылк|спам)",
     rf"(?:прошу|просим|просьба|требую|требуем) {_TO_US}не {_TO_US}{_TO_WRITE_US}",
     rf"(?:запрещаю|запрещаем) (?:вам )?{_TO_US}{_TO_WRITE_US}",
     "(?:^|[.!,] ?)(?:отвяжитесь|отстаньте|отвалите)",
@@ -71,7 +87,7 @@ _WISH = any_of(
     r"не (?:пишите|беспокойте)(?: \w+)?(?: \w+)? ?(?:больше|нам|мне|сюда|ничего|нас|меня|на этот)",
     rf"не {_WRITE}{_LETTERS}",
     rf"не {_WRITE}[^\n.!?]{{0,20}} (?:больше|сюда)\b",
-    rf"больше (?:мне |нам |сюда |ничего )*не (?:{_WRITE}|надо писать|нужно писать)",
+    rf"больше (?:мне |нам |сюда |ничего )*не (?:{_WRITE}|(?:надо|нужно) (?:писать|писем|рассыл))",
     "не (?:надо|нужно) (?:мне |нам |больше |ничего |сюда )*(?:писать|присылать|слать|отправлять)",
     r"\b(?:i|we) (?:do ?n[o']t|don’t|no longer) (?:want|wish|care) to (?:receive|get|hear)",
     r"\bleave (?:me|us) alone\b",
@@ -79,6 +95,10 @@ _WISH = any_of(
     rf"(?:прекратите|перестаньте) {_TO_US}{_TO_WRITE_US}",
     r"\bremove from (?:your|this|the) (?:\w+ )?(?:list|database)",
     r"\bcancel (?:my|our|this) subscription",
+    r"\b(?:stop|cease) (?:all |any |further )?(?:communications?|contact|marketing)\b",
+    r"\blose (?:my|our|this) (?:e-?mail|address|contact)",
+    r"\b(?:i|we) object to\b[^\n.]{0,60}(?:direct )?marketing",
+    r"\bstreichen sie (?:uns|mich)\b",
     r"aus (?:dem|ihrem|eurem) (?:e-?mail-?)?verteiler|keine (?:weiteren )?(?:e-?mails|mails|newsletter) mehr",
     r"d[ée]sinscri|d[ée]sabonne|(?:darme|dar) de baja",
     "хватит (?:слать|писать|спамить|присылать)",
@@ -86,6 +106,8 @@ _WISH = any_of(
     "отказываюсь от (?:рассылки|получения)",
     "откажитесь от рассылки",
     "отзываю (?:сво[её] )?согласие",
+    rf"(?:снимите|снять) (?:меня |нас )?с {_LIST}",
+    r"это спам[.!, ]+(?:прекратите|перестаньте|хватит|не пишите)",
 )
 # Nothing else in the letter makes these mean something else.
 _PLAIN_WISH = any_of(
@@ -93,7 +115,7 @@ _PLAIN_WISH = any_of(
     r"\b(?:remove|take|delete) (?:me|us|(?:my|our) [\w-]{1,20}) (?:from|off) "
     r"(?:your|this|the) (?:mailing |e-?mail |contact )?(?:list|database)\b",
     r"\bstop (?:e-?mailing|spamming) (?:me|us)\b",
-    "отпишите (?:меня|нас|наш|мой)",
+    r"отпишите (?:меня|нас|наш|мой)\b",
     rf"(?:удалите|уберите|исключите|вычеркните) (?:меня |нас |{_OUR_ADDRESS}\w* )?из {_LIST}",
     r"не пишите (?:нам|мне) больше\s*(?:[.!\n]|$)",
 )
@@ -102,6 +124,7 @@ _NOT_A_WISH = any_of(
     r"\b(?:do ?n[o']t|don’t|never|not|no need to) (?:w[a-z]{2,3} to )?(?:be )?(?:unsubscribe|remove|opt out)",
     "не (?:отписывай|отпишите|удаляйте|убирайте|исключайте|хочу отписыва|надо отпис|нужно отпис|прекращайте)",
     r"(?:users?|customers?|clients?|subscribers?|people|they)\b[^\n.?]{0,40}(?:unsubscribe|opt out)",
+    r"\b(?:we|i)(?: will| have| had|'ll|'ve)? unsubscribed? from (?:our|my|another|the other)\b",
     r"как (?:наши |ваши )?(?:клиенты|подписчики|пользователи)[^\n.?]{0,40}отпис",
     r"(?:to|чтобы) (?:unsubscribe|отписаться)[^\n.]{0,60}(?:click|follow|visit|нажм|перейд|ссылк)",
     r"(?:click|press|use|follow|visit|нажм|перейд)[^\n]{0,60}(?:unsubscribe|отпис)",
@@ -113,14 +136,16 @@ _ANOTHER_WISH = any_of(
     r"\bdo ?n[o']t (?:send|mail|e-?mail) (?:me|us) (?:the|an?|your|any)? ?"
     r"(?:invoice|price|contract|sample|file|attachment|presentation|brochure|link)",
     "(?:do ?n[o']t|don’t) contact (?:me|us) (?:by|on|at|via|before|until|till)",
+    r"(?:do ?n[o']t|don’t) (?:send|write|e-?mail)\b[^\n.!?]{0,30}, ?(?:but |please |instead )?"
+    r"(?:send|write|e-?mail|contact|forward|use|call)\b",
     "не (?:присылайте|присылать|отправляйте|отправлять|шлите|слать) (?:мне |нам )?"
     "(?:сч[её]т|договор|прайс|образц|файл|презентац|архив)",
-    r"не (?:пишите|писать) (?:мне |нам )?(?:до|в|по|на)\b(?! этот| наш| мой)",
+    r"не (?:надо |нужно )?(?:пишите|писать) (?:мне |нам )?(?:до|в|по|на)\b(?! этот| наш| мой)",
     r"не пишите[^\n.!?]{0,40}, ?(?:а |лучше )?(?:пишите|(?:по)?звоните|обращайтесь|обратитесь)",
     "не пишите (?:а |лучше )?(?:по)?звоните",
     "(?:удалите|уберите|исключите) (?:меня|нас) из (?:копии|сметы|договора|заказа|сч[её]та|очереди)",
     r"no (?:more|further) (?:e-?mails?|messages?|letters?) (?:are |is )?(?:needed|necessary|required)",
-    r"(?<!не )\b(?:выставляйте|выставьте|жд[её]м|пришлите|присылайте|вышлите) "
+    r"(?<!не )\b(?:выставляйте|выставьте|жд(?:[её]м|у)|пришлите|присылайте|вышлите) "
     r"(?:нам |мне |сразу |ваш |ваше )?(?:сч[её]т|кп\b|прайс|цен|договор|коммерческ|нов)",
     r"(?<!не )\bвс[её] устраивает",
     r"\b(?:we|i)(?: will|'ll)? (?:accept|agree to|approve) your (?:offer|quote|terms|price|proposal)",
@@ -144,7 +169,7 @@ def wants_out(mail: Mail) -> bool:
     """
     if is_bulk(mail):
         return False
-    words = own_words(mail)
+    words = _PLEASE.sub(" ", own_words(mail))
     if is_reply(mail):
         words = _beginning(words)
     elif len(words.split()) > _MOST_WORDS_UNASKED:
