@@ -105,7 +105,8 @@ class CampaignStage:
     ) -> SenderIdentity:
         made = NewSender(address, "smtp", "127.0.0.1")
         identity = self.store.senders.add(tenant_named(tenant), made, "test")
-        own = SenderLimits(identity.id, identity.tenant_id, direction, daily, **limits)  # type: ignore[arg-type]
+        whose = (identity.id, identity.tenant_id, direction)
+        own = SenderLimits(*whose, daily, paced_at=self.now, **limits)  # type: ignore[arg-type]
         self.store.pools.put(identity.tenant_id, own)
         self.senders[identity.id] = identity
         return identity
@@ -117,13 +118,14 @@ class CampaignStage:
         direction: str = "pumps",
         company: str = "",
         receiver: str = "other",
+        timezone: str | None = None,
     ) -> None:
         leads = [
             NewLead(
                 parse_address(f"p{n}@{company or f'{receiver}{n}.example'}"),
                 f"Person {n}",
                 None,
-                None,
+                timezone,
                 receiver,
             )
             for n in range(count)
