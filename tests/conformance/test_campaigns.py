@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import time, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from sendonce.adapters.stores.sql.store import open_store
 from sendonce.domain.campaigns.brakes import Limits
 from sendonce.domain.campaigns.campaigns import Campaign, CampaignStatus, NewCampaign, NewStep
+from sendonce.domain.campaigns.clock import CampaignClock
 from sendonce.domain.campaigns.forecast import Binding
 from sendonce.domain.engine.events import EventKind
 from sendonce.domain.engine.jobs import ClaimedJob, Settlement
+from sendonce.domain.engine.letters import MessageSettings
 from sendonce.domain.engine.outcomes import Accepted, Deferred, Outcome, Refused
+from sendonce.domain.engine.parcels import Parcel
 from sendonce.domain.people.directions import Basis, NewDirection, tenant_named
 from sendonce.errors import RefusedByRule
 from sendonce.flows.campaigns.create_campaign import create_campaign
 from sendonce.flows.campaigns.forecast_campaign import forecast_campaign
+from sendonce.flows.campaigns.keep_hours import CampaignTimetable
 from sendonce.flows.campaigns.plan_letters import plan_letters
 from sendonce.flows.campaigns.show_campaign import show_campaign
 from sendonce.flows.campaigns.start_campaign import start_campaign
@@ -28,11 +33,14 @@ from sendonce.flows.campaigns.steer_campaign import (
     resume_campaign,
     stop_campaign,
 )
+from sendonce.flows.engine.build import ParcelBuilder
+from sendonce.flows.engine.keep_time import boot_time
 from sendonce.flows.people.add_client import put_direction, set_terms
 from tests.conformance.campaign_stage import MONDAY, OFFICE, CampaignStage, Left
 from tests.conformance.stage import LETTER, event_of
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+SETTINGS = MessageSettings("a@one.example", None, None, "Riga", "http://x.example", "one.example", b"s")
 
 
 @pytest.fixture(params=["sqlite_url", "postgres_url"])
@@ -75,6 +83,37 @@ def test_no_day_has_more_letters_than_a_sender_may_send(stage: CampaignStage) ->
     left = stage.run(4 * DAY, every=2 * HOUR)
     assert len(left) > 20
     assert most_in(left, DAY) <= 7
+
+
+@pytest.mark.parametrize(
+    ("timezone", "planned_at", "leaves_at", "opens_in"),
+    [
+        (None, 10, 12, 0 * HOUR),
+        (None, 10, 18, 15 * HOUR),
+        ("Asia/Vladivostok", 3, 12, 11 * HOUR),
+        ("America/New_York", 15, 18, 0 * HOUR),
+    ],
+)
+def test_a_late_letter_waits_for_its_recipients_window(
+    stage: CampaignStage, timezone: str | None, planned_at: int, leaves_at: int, opens_in: timedelta
+) -> None:
+    """However it came to be late, it uses up no try."""
+    sender = stage.sender("a@one.example")
+    stage.set(MONDAY.replace(hour=planned_at))
+    stage.leads(1, timezone=timezone)
+    stage.campaign(window=OFFICE)
+    stage.round()
+    (job,) = stage.claim(sender)
+    timetable = CampaignTimetable(stage.store, CampaignClock(MONDAY), ZoneInfo("UTC"))
+    builder = ParcelBuilder(stage.store.letters, SETTINGS, timetable)
+    builder.load((job,))
+    made = builder.build(job._replace(claimed_at=MONDAY.replace(hour=leaves_at)), boot_time())
+    if opens_in:
+        assert isinstance(made, Deferred)
+        assert made.throttle
+        assert made.retry_after == pytest.approx(opens_in.total_seconds(), abs=60)
+    else:
+        assert isinstance(made, Parcel)
 
 
 def test_an_hour_has_its_limit_too(stage: CampaignStage) -> None:

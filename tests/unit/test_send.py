@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -122,7 +122,7 @@ class Commits:
 class Stationery:
     """Letters that need no loading."""
 
-    build: Callable[[ClaimedJob, float], Parcel]
+    build: Callable[[ClaimedJob, float], Parcel | Deferred]
 
     def known(self, jobs: tuple[ClaimedJob, ...]) -> bool:
         return True
@@ -190,6 +190,15 @@ class Scene:
 def parcel_of(job: ClaimedJob, taken: float) -> Parcel:
     sent = (job.id, job.attempt, "a@b.c", job.recipient, b"", datetime.now(UTC), taken, job.tries)
     return Parcel(*sent, dispatch_id=job.dispatch_id)
+
+
+def test_a_letter_that_has_to_wait_never_comes_to_the_wire() -> None:
+    at_night = Deferred("closed", "it is night", 3600.0, throttle=True)
+    scene = Scene(people=1, letters=Stationery(lambda job, taken: at_night))
+    scene.play(until=lambda: scene.jobs()[0].code == "closed")
+    (job,) = scene.jobs()
+    assert (job.state, job.tries, scene.journal.wired) == ("scheduled", 0, [])
+    assert job.due_at > datetime.now(UTC) + timedelta(minutes=50)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.subscribers import BadRow
 from sendonce.errors import BadInput, BadSetting
 from sendonce.flows.campaigns.desk import USUAL_ROUND, CampaignDesk
+from sendonce.flows.campaigns.keep_hours import CampaignTimetable
 from sendonce.settings import Settings
 from sendonce.wiring.house import time_zone
 from sendonce.wiring.letters import letter_in_file
@@ -35,6 +36,7 @@ from sendonce.wiring.senders import account_of, keys_of
 if TYPE_CHECKING:
     from sendonce.flows.engine.duties import Chore
     from sendonce.ports.campaigns import CampaignStore, Receivers
+    from sendonce.ports.engine import Timetable
 
 _ROUNDS_AN_HOUR = 4
 _SHORTEST_ROUND, _LATEST_ROUND = timedelta(seconds=0.2), timedelta(seconds=5)
@@ -47,7 +49,7 @@ def campaign_desk(
     _refuse_a_fast_clock(settings, store)
     return CampaignDesk(
         store,
-        CampaignClock(store.ledger.identity().since, settings.clock_speed),
+        _clock(settings, store),
         time_zone(settings),
         keys_of(settings),
         _message_id,
@@ -58,6 +60,14 @@ def campaign_desk(
         lambda identity: account_of(settings, identity.made),
         parse_account_limits(settings.account_limits),
     )
+
+
+def campaign_timetable(settings: Settings, store: CampaignStore) -> Timetable:
+    return CampaignTimetable(store, _clock(settings, store), time_zone(settings))
+
+
+def _clock(settings: Settings, store: CampaignStore) -> CampaignClock:
+    return CampaignClock(store.ledger.identity().since, settings.clock_speed)
 
 
 def _alert(store: CampaignStore, about: str, what: str) -> None:

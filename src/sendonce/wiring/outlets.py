@@ -17,7 +17,7 @@ from sendonce.wiring.transports import make_transport, sender_key
 if TYPE_CHECKING:
     from sendonce.flows.engine.keep_time import TimeKeeper
     from sendonce.flows.engine.outlets import Way
-    from sendonce.ports.engine import Meter
+    from sendonce.ports.engine import Meter, Timetable
     from sendonce.ports.mortality import Mortality
     from sendonce.ports.store import Store
 
@@ -31,6 +31,7 @@ class OutletMaker:
     mortality: Mortality
     clock: TimeKeeper
     meter: Meter
+    timetable: Timetable | None
     name: str
 
     def own(self) -> Outlet:
@@ -70,6 +71,7 @@ class OutletMaker:
             mortality=self.mortality,
             transport=make_transport(settings),
             message_settings=message_settings(settings, self.store),
+            timetable=self.timetable,
             clock=self.clock,
             meter=self.meter,
         )

@@ -51,6 +51,7 @@ def make_worker(
     from sendonce.flows.engine.work import Worker, WorkOptions
     from sendonce.flows.mailouts.start_due import DueStarter
     from sendonce.flows.mailouts.steward import Steward
+    from sendonce.wiring.campaigns import campaign_timetable
     from sendonce.wiring.events import make_event_puller
     from sendonce.wiring.outlets import OutletMaker
     from sendonce.wiring.sender_check import PATIENTLY, make_sender_check
@@ -63,7 +64,8 @@ def make_worker(
     mortality = mortality_of(settings, store)
     clock = TimeKeeper(store.ledger, witness, doubt_quiet(settings), clocks)
     sent_searchers = make_sent_searchers(settings, store)
-    maker = OutletMaker(settings, store, mortality, clock, meter, own_name)
+    timetable = campaign_timetable(settings, store) if has_campaigns(store) else None
+    maker = OutletMaker(settings, store, mortality, clock, meter, timetable, own_name)
 
     def engage_steward(planner: str, pause: Callable[[], bool]) -> Steward:
         check = make_sender_check(settings, store, PATIENTLY)

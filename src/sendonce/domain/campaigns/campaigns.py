@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple, NewType
-from zoneinfo import ZoneInfo
 
 from sendonce.domain.campaigns.brakes import Limits
 from sendonce.domain.campaigns.windows import Window
@@ -19,6 +18,9 @@ from sendonce.domain.engine.tenants import DispatchId, TenantId
 KIND = "campaign_step"
 """Of the dispatches of campaigns: one for each step and sender."""
 
+
+TIMEZONE = "@timezone"
+"""A field of a job: the time zone of its recipient, where it is known."""
 
 CampaignId = NewType("CampaignId", str)
 """The handle of a campaign. Only a verb gives it that was told the tenant, or found what is at hand for the
@@ -89,6 +91,15 @@ class Campaign:
         return self.steps[number - 1] if number <= len(self.steps) else None
 
 
+def owner_of(campaign_id: CampaignId, step: int) -> str:
+    """What a dispatch of this step is known by."""
+    return f"{campaign_id}/{step}"
+
+
+def campaign_of(owner_id: str) -> str:
+    return owner_id.partition("/")[0]
+
+
 class DueLead(NamedTuple):
     """A lead whose next letter may leave. ``sender_id`` is None before the first.
 
@@ -105,11 +116,6 @@ class DueLead(NamedTuple):
     company_key: str
     colleagues: int
 
-    def zone(self, window: Window, usual: ZoneInfo) -> ZoneInfo:
-        """The clock that its letters keep to: the window's own, else the lead's, else the direction's."""
-        name = window.timezone or self.timezone
-        return ZoneInfo(name) if name else usual
-
 
 class ChosenLetter(NamedTuple):
     """A letter of a step to a lead, from a sender, at a time of the campaigns' clock."""
@@ -117,6 +123,7 @@ class ChosenLetter(NamedTuple):
     lead_id: str
     email: str
     fields: Mapping[str, str]
+    timezone: str | None
     receiver: str
     step: int
     sender_id: str

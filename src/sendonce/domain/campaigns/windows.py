@@ -36,6 +36,11 @@ class Window:
     timezone: str | None = None
     holidays: frozenset[date] = frozenset()
 
+    def zone(self, recipients: str | None, usual: ZoneInfo) -> ZoneInfo:
+        """The clock that a recipient's letters keep to."""
+        name = self.timezone or recipients
+        return ZoneInfo(name) if name else usual
+
     def openings(self, after: datetime, zone: ZoneInfo) -> Iterator[Opening]:
         """Those that end after a moment, in order, for the next two months."""
         day = after.astimezone(zone).date()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from sendonce.domain.campaigns.campaigns import Campaign, ChosenLetter, thread_of
+from sendonce.domain.campaigns.campaigns import TIMEZONE, Campaign, ChosenLetter, thread_of
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.dispatches import NewJob, Thread
 from sendonce.domain.engine.tenants import DispatchId
@@ -23,7 +23,7 @@ def hand_over(desk: CampaignDesk, campaign: Campaign, letters: Sequence[ChosenLe
         jobs = [
             NewJob(
                 parse_address(letter.email),
-                dict(letter.fields),
+                _fields(letter),
                 thread=threads.get(letter.lead_id),
                 due_at=desk.clock.real(letter.slot_at),
                 priority=-letter.step,
@@ -36,6 +36,12 @@ def hand_over(desk: CampaignDesk, campaign: Campaign, letters: Sequence[ChosenLe
             continue  # the campaign was stopped a moment ago, and winds up
         desk.store.dispatches.run(dispatch_id)
         desk.store.campaigns.planned(campaign.id, group)
+
+
+def _fields(letter: ChosenLetter) -> dict[str, str]:
+    """The lead's own, and the clock by which the letter may leave."""
+    zone = {TIMEZONE: letter.timezone} if letter.timezone else {}
+    return {**letter.fields, **zone}
 
 
 def _threads(

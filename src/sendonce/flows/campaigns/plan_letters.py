@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from itertools import chain
 from zoneinfo import ZoneInfo
 
-from sendonce.domain.campaigns.campaigns import KIND, Campaign, ChosenLetter, DueLead
+from sendonce.domain.campaigns.campaigns import KIND, Campaign, ChosenLetter, DueLead, owner_of
 from sendonce.domain.campaigns.pools import SenderLimits
 from sendonce.domain.campaigns.rotation import Candidate, Rotation, reputation
 from sendonce.domain.campaigns.slots import Quota, gap
@@ -92,7 +92,7 @@ class _Round:
     def _letter_to(self, lead: DueLead) -> ChosenLetter | None:
         """None where its sender, its receiver or its own clock has no time for it yet."""
         window = self._campaign.window
-        zone = lead.zone(window, self._desk.zone)
+        zone = window.zone(lead.timezone, self._desk.zone)
         if not window.is_open(self._now, zone) or self._has_enough_of(lead):
             return None
         receiver = self._quotas.to_receiver(self._campaign, lead.receiver)
@@ -110,7 +110,7 @@ class _Round:
         self._begun[lead.company_key] += lead.step == 0
         step = lead.step + 1
         dispatch_id = self._dispatch(step, sender.identity.id)
-        told = (lead.lead_id, lead.email, lead.fields, lead.receiver)
+        told = (lead.lead_id, lead.email, lead.fields, lead.timezone, lead.receiver)
         return ChosenLetter(*told, step, sender.identity.id, dispatch_id, slot)
 
     def _has_enough_of(self, lead: DueLead) -> bool:
@@ -161,7 +161,7 @@ class _Round:
             return known
         of_step = campaign.step(step)
         assert of_step is not None
-        new = NewDispatch(KIND, f"{campaign.id}/{step}", of_step.letter_id, sender_id)
+        new = NewDispatch(KIND, owner_of(campaign.id, step), of_step.letter_id, sender_id)
         opened = store.dispatches.open(campaign.tenant_id, new)
         return store.campaigns.keep_dispatch(campaign.id, step, sender_id, opened.id)
 

@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 from sendonce.domain.engine.claim_counts import HOW_TO_GO_ON
 from sendonce.domain.engine.failpoints import failpoint
 from sendonce.domain.engine.jobs import ClaimedJob, ClaimRequest, Settlement, Turn
-from sendonce.domain.engine.outcomes import Accepted
+from sendonce.domain.engine.outcomes import Accepted, Deferred
 from sendonce.domain.engine.parcels import Parcel
 from sendonce.flows.engine.daemon_threads import DaemonThread, to_daemon_thread
 from sendonce.ports.engine import BegunTurn, JobRef, Journal, Ledger, QuickTurns
@@ -39,8 +39,8 @@ class Letters(Protocol):
 
     def load(self, jobs: tuple[ClaimedJob, ...]) -> None: ...
 
-    def build(self, job: ClaimedJob, taken: float) -> Parcel:
-        """Raises BadInput for what cannot stand in a letter."""
+    def build(self, job: ClaimedJob, taken: float) -> Parcel | Deferred:
+        """Deferred is what has to wait. Raises BadInput for what cannot stand in a letter."""
 
 
 class CommitTimes:

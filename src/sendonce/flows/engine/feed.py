@@ -46,14 +46,15 @@ class Claimed(NamedTuple):
 class ParcelFeed:
     """The ``Feed`` of one sender.
 
-    ``build`` makes a parcel of a job. ``reaffirm`` asks the ledger whether a claimed attempt may still leave.
+    ``build`` makes a parcel of a job, or says why it has to wait. ``reaffirm`` asks the ledger whether a
+    claimed attempt may still leave.
     """
 
     def __init__(
         self,
         *,
         settlements: Settlements,
-        build: Callable[[ClaimedJob, float], Parcel],
+        build: Callable[[ClaimedJob, float], Parcel | Deferred],
         reaffirm: Callable[[str, int], Awaitable[bool]],
         journal: Journal,
         pacer: Pacer | Unpaced,
@@ -172,20 +173,24 @@ class ParcelFeed:
         return LEASE_LOST_REST if boot_time() > self.permits_until else self._pacer.wait(now)
 
     def _parcel(self, claimed: Claimed) -> Parcel | None:
-        """The job made ready; None if its claim is too old, or no letter can be made of it."""
+        """The job made ready; None if its claim is too old, or no letter is made of it."""
         job, taken = claimed
         if boot_time() - taken > STALE_AFTER:
             self._give_back(job)
             return None
+        made = self._made(job, taken)
+        if isinstance(made, Parcel):
+            return made
+        self._record(job.id, job.attempt, job.tries, made, job.dispatch_id)
+        return None
+
+    def _made(self, job: ClaimedJob, taken: float) -> Parcel | Refused | Deferred:
         try:
             return self._build(job, taken)
         except BadInput as exc:
-            self._record(job.id, job.attempt, job.tries, Refused("content", str(exc)), job.dispatch_id)
-            return None
+            return Refused("content", str(exc))
         except NotFound as exc:  # it waits until the letter is back; the doctor names it
-            held = Deferred(LETTER_GONE, str(exc), LETTER_REST, throttle=True)
-            self._record(job.id, job.attempt, job.tries, held, job.dispatch_id)
-            return None
+            return Deferred(LETTER_GONE, str(exc), LETTER_REST, throttle=True)
 
     # -- the connections' side: the wire -------------------------------------------------------
 

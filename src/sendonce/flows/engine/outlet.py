@@ -30,7 +30,7 @@ from sendonce.flows.engine.keep_time import TimeKeeper
 from sendonce.flows.engine.own_claims import OwnClaims
 from sendonce.flows.engine.pulse import feel_pulse
 from sendonce.flows.engine.send import SendLoop, SendOptions
-from sendonce.ports.engine import Meter, SendingStore, Transport
+from sendonce.ports.engine import Meter, SendingStore, Timetable, Transport
 from sendonce.ports.mortality import Life, Mortality
 
 log = logging.getLogger(__name__)
@@ -67,6 +67,7 @@ class Outlet:
         mortality: Mortality,
         transport: Transport,
         message_settings: MessageSettings,
+        timetable: Timetable | None,
         clock: TimeKeeper,
         meter: Meter,
     ) -> None:
@@ -75,7 +76,7 @@ class Outlet:
         self._store = store
         self._mortality = mortality
         self._transport = transport
-        self._letters = ParcelBuilder(store.letters, message_settings)
+        self._letters = ParcelBuilder(store.letters, message_settings, timetable)
         self._clock = clock
         self._meter = meter
         self._rates = RateKeeper(

@@ -20,7 +20,7 @@ A database with transactions keeps more; nothing in the flows asks for it.
 
 from __future__ import annotations
 
-from sendonce.ports.engine.dispatches import Dispatches, Letters
+from sendonce.ports.engine.dispatches import Dispatches, Hours, Letters, Timetable
 from sendonce.ports.engine.events import Canaries, EventIntake, EventRoute, Events
 from sendonce.ports.engine.jobs import Jobs, Queue
 from sendonce.ports.engine.ledger import BegunTurn, JobRef, Ledger, QuickTurns
@@ -44,6 +44,7 @@ __all__ = [
     "Events",
     "Feed",
     "GaugeLog",
+    "Hours",
     "JobRef",
     "Jobs",
     "Journal",
@@ -61,6 +62,7 @@ __all__ = [
     "SenderHolds",
     "Senders",
     "SendingStore",
+    "Timetable",
     "Transport",
     "WatchStore",
     "Workers",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from sendonce.domain.engine.dispatches import Dispatch, DispatchResult, NewDispatch, NewJob
+from sendonce.domain.engine.jobs import ClaimedJob
 from sendonce.domain.engine.letters import Letter
 from sendonce.domain.engine.tenants import DispatchId, TenantId
 
@@ -72,6 +73,20 @@ class Dispatches(Protocol):
         and the result: so its door learns of the end. Where listings lag, a job that has just come in may be
         missed; then the claim that finds it opens the dispatch again, as ``plan`` would have done.
         """
+
+
+class Hours(Protocol):
+    """When the letters of a dispatch may leave."""
+
+    def opens_in(self, job: ClaimedJob, now: datetime) -> timedelta:
+        """How long the letter of a job has to wait; nothing where it may leave now."""
+
+
+class Timetable(Protocol):
+    """The hours that doors gave their dispatches."""
+
+    def of(self, dispatch_id: DispatchId) -> Hours | None:
+        """None where letters may leave at any time."""
 
 
 class Letters(Protocol):

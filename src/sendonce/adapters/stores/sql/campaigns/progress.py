@@ -132,7 +132,8 @@ class SqlProgress:
 
     def chosen(self, campaign_id: CampaignId) -> Sequence[ChosenLetter]:
         query = (
-            sa.select(W.lead_id, L.email, L.fields, W.receiver, W.step, W.sender_id, W.dispatch_id, W.slot_at)
+            sa.select(W.lead_id, L.email, L.fields, L.timezone, W.receiver, W.step, W.sender_id)
+            .add_columns(W.dispatch_id, W.slot_at)
             .join_from(campaign_letters, leads, L.id == W.lead_id)
             .where(W.campaign_id == campaign_id, W.state == sa.literal_column("'chosen'"))
         )
