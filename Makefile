@@ -3,20 +3,22 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+ON_POSTGRES := $(filter postgres,$(STORE))
 # Compiled modules make every later start faster, whatever the caller's shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-campaign demo-prospect test test-long check format bench crash serve lock clean
+.PHONY: help demo demo-campaign demo-prospect test test-long check format bench crash crash-campaign serve lock clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 demo: $(VENV)/.run ## send a sample mailout through the sandbox: no account, no network
 	@$(BIN)/sendonce demo
 
-demo-campaign: $(VENV)/.run ## three clients' campaigns with follow-ups, a bad list and a bad sender, days in seconds
-	@$(BIN)/sendonce demo-campaign $(ARGS)
+demo-campaign: $(VENV)/$(if $(ON_POSTGRES),.dev,.run) ## three clients' campaigns, a bad list, a bad sender, days in seconds: STORE= WORKERS=
+	@$(if $(ON_POSTGRES),$(BIN)/python -m tests.postgres) $(BIN)/sendonce demo-campaign \
+	  $(if $(ON_POSTGRES),--database-url {url}) $(if $(WORKERS),--workers $(WORKERS)) $(ARGS)
 
 demo-prospect: $(VENV)/.run ## search, visit sites, write and send letters in the sandbox, in about a minute
 	@$(BIN)/sendonce demo-prospect $(ARGS)
@@ -49,6 +51,10 @@ bench: $(VENV)/.dev ## speed as ratios against named peers (installs postfix's s
 crash: $(VENV)/.dev ## kill it many times and let the provider's log judge: KILLS= STORE= SEED=
 	@$(BIN)/python -m tests.crash --kills $(or $(KILLS),100) --store $(or $(STORE),sqlite) \
 	  $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+crash-campaign: $(VENV)/.dev ## kill the workers of the campaign demo many times, with the same judge: KILLS= STORE= SEED=
+	@$(BIN)/python -m tests.crash.campaigns --kills $(or $(KILLS),30) --store $(or $(STORE),sqlite) \
+	  $(if $(WORKERS),--workers $(WORKERS)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 serve: $(VENV)/.run ## the HTTP service and a worker, on your .env
 	@$(BIN)/sendonce serve

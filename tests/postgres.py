@@ -1,9 +1,14 @@
-"""A real PostgreSQL for the tests: one from a wheel, or the one that TEST_DATABASE_URL names."""
+"""A real PostgreSQL for the tests: one from a wheel, or the one that TEST_DATABASE_URL names.
+
+``python -m tests.postgres COMMAND …`` runs a command with a new database, whose URL stands for {url}.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -83,3 +88,13 @@ def running_postgres() -> Iterator[PostgresServer]:
     finally:
         server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def main() -> int:
+    with running_postgres() as server, server.database() as url:
+        command = [argument.replace("{url}", url) for argument in sys.argv[1:]]
+        return subprocess.run(command, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
