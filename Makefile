@@ -28,12 +28,12 @@ test: $(VENV)/.dev ## every test, on SQLite and on a real PostgreSQL
 	@echo "Testing with $$($(BIN)/python --version) …"
 	@$(BIN)/python -m pytest -m "not long" -n 5 --dist loadgroup $(ARGS)
 
-test-long: $(VENV)/.dev .stamp/exim/.fetched ## the tests that take minutes: real mail servers, pgbouncer, a million recipients, full pacing
+test-long: $(VENV)/.dev .stamp/exim/.fetched ## the tests that take minutes: real mail servers, pgbouncer, a million recipients, full pacing, new examples
 	@test -x /usr/sbin/pgbouncer || { echo "Installing pgbouncer …"; apt-get install -qq -y pgbouncer >/dev/null; }
 	@$(BIN)/python -c 'from bench.peers import install_postfix; install_postfix(print)'
 	@test -x /usr/sbin/dovecot || { echo "Installing dovecot …"; \
 	  RUNLEVEL=1 apt-get install -qq -y --no-install-recommends dovecot-imapd >/dev/null; }
-	@$(BIN)/python -m pytest -m long $(ARGS)
+	@$(BIN)/python -m pytest -m "long or hypothesis" --hypothesis-profile=search $(ARGS)
 
 check: $(VENV)/.dev ## ruff, mypy strict, import-linter
 	@$(BIN)/ruff check .

@@ -19,9 +19,11 @@ from tests.conformance.backdoor import check_counters
 from tests.conformance.weak_store import WeakStore
 from tests.postgres import PostgresServer, quick_folder, running_postgres
 
-# How long an example takes says more of the machine than of the code.
-settings.register_profile("sendonce", deadline=None)
-settings.load_profile("sendonce")
+# How long an example takes says more of the machine than of the code. Every day the same examples are tried:
+# a failure is of the change that was made. `make test-long` looks for new ones.
+settings.register_profile("everyday", deadline=None, derandomize=True, database=None)
+settings.register_profile("search", deadline=None, max_examples=1_000)
+settings.load_profile("everyday")
 
 STORES = ("memory", "weak", "sqlite", "postgres")
 
