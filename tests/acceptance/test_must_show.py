@@ -40,7 +40,7 @@ def dice(record_property: pytest.FixtureRequest) -> Random:
     return Random(seed)
 
 
-@pytest.mark.parametrize(("people", "kills"), [(1_000, 10), pytest.param(5_000, 10, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("people", "kills"), [(600, 10), pytest.param(5_000, 10, marks=pytest.mark.long)])
 def test_ten_kills_in_mid_send_and_everybody_is_written_to_once(
     directory: Path, dice: Random, people: int, kills: int
 ) -> None:
@@ -64,7 +64,7 @@ def test_ten_kills_in_mid_send_and_everybody_is_written_to_once(
         assert most_in_doubt(world) <= CONNECTIONS
 
 
-@pytest.mark.parametrize("people", [2_000, pytest.param(20_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("people", [800, pytest.param(20_000, marks=pytest.mark.long)])
 def test_two_workers_share_a_mailout_and_one_is_killed_on_the_way(
     directory: Path, dice: Random, postgres_url: str, people: int
 ) -> None:
@@ -73,7 +73,10 @@ def test_two_workers_share_a_mailout_and_one_is_killed_on_the_way(
         world.plan(people)
         world.serve()
         world.sandbox.faults(**EVERYDAY)
+        world.run("mailout", "pause", world.mailout)
         workers = [world.worker("--name", name) for name in ("one", "two")]
+        until(lambda: all(world.registered(worker) for worker in workers), 30, "both workers have begun")
+        world.run("mailout", "resume", world.mailout)
         until(lambda: world.eye.count("sent") >= people * dice.uniform(0.55, 0.65), 300, "half is sent")
         workers[0].kill()
         workers[0] = world.worker("--name", "one")
@@ -82,7 +85,7 @@ def test_two_workers_share_a_mailout_and_one_is_killed_on_the_way(
         assert judge_world(world).clean
         shares = sent_by(world)
         assert set(shares) == {"one", "two"}
-        assert min(shares.values()) >= people / 4, shares
+        assert min(shares.values()) >= people / 8, shares
 
 
 def sent_by(world: World) -> dict[str, int]:

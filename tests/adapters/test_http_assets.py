@@ -19,12 +19,12 @@ from tests.adapters.http_stage import HttpStage, serving
 
 CONTENT = bytes(range(256)) * 400
 NAME = hashlib.sha256(CONTENT).hexdigest()
-HASTY = ConnectionLimits(read_seconds=0.3, look_every=0.02)
+HASTY = ConnectionLimits(read_seconds=1.0, look_every=0.02)
 
 
 @pytest.fixture
 def service(sqlite_url: str) -> Iterator[HttpStage]:
-    with serving(sqlite_url, limits=HASTY) as stage:
+    with serving(sqlite_url) as stage:
         stage.store.assets.put(NAME, "image/png", CONTENT)
         yield stage
 
@@ -99,16 +99,19 @@ def test_a_part_that_is_not_there_is_refused(service: HttpStage) -> None:
     assert service.ask("GET", f"/assets/{NAME}", headers=other).status == 200
 
 
-def test_a_reader_who_does_not_read_is_hung_up_on(service: HttpStage) -> None:
+def test_a_reader_who_does_not_read_is_hung_up_on(sqlite_url: str) -> None:
     """And one who reads slowly gets all of it, however long it takes."""
-    name = large(service, 1)
-    with unread(service, name) as idle, unread(service, name) as slow:
+    with (
+        serving(sqlite_url, limits=HASTY) as service,
+        unread(service, name := large(service, 1)) as idle,
+        unread(service, name) as slow,
+    ):
         got = 0
         while got < 4 * 2**20:
             piece = slow.recv(64 * 1024)
             assert piece, f"cut off after {got} bytes"
             got += len(piece)
-            time.sleep(0.01)  # 1.5 MB in the time in which the other is hung up on
+            time.sleep(0.03)  # 2 MB in the time in which the other is hung up on
         received = 0
         with suppress(ConnectionResetError):
             while piece := idle.recv(65536):

@@ -11,9 +11,9 @@ import hashlib
 import hmac
 import json
 import threading
-import time
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ from sendonce.wiring.notion import letter_sources, make_notion_chores
 from tests.adapters.http_stage import BEARER, SECRET, HttpStage, serving, token_of
 from tests.adapters.notion_stage import SEEDS, NotionStage, paragraph
 from tests.conformance.stage import ACCEPTED
+from tests.crash.world import until
 
 READY, DRAFT = "Готово к отправке", "Черновик"
 TESTERS = ("tester@example.org",)
@@ -455,7 +456,7 @@ def test_a_notion_that_hangs_holds_nobody_else(desk: Desk, monkeypatch: pytest.M
     hung = [threading.Thread(target=tell) for _ in range(6)]
     for thread in hung:
         thread.start()
-    for _ in range(5):
+    for _ in range(2):
         assert desk.http.ask("GET", "/readyz").status == 200
         assert desk.http.ask("POST", link, b"List-Unsubscribe=One-Click").status == 200
     assert answers == []
@@ -469,21 +470,13 @@ def test_what_finds_too_many_waiting_for_notion_is_turned_away(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At once: Notion comes again, and nobody piles up."""
-    monkeypatch.setattr(notion_inbox, "QUICK", Policy(rate=1000, burst=1000, tries=1, patience=5.0))
+    monkeypatch.setattr(notion_inbox, "QUICK", Policy(rate=1000, burst=1000, tries=1, patience=8.0))
     monkeypatch.setattr(service, "_MOST_WAITING", 2)
     desk.edit(status=READY)
     desk.notion.sandbox.post("notion/faults", {"slow": [20_000, 20_000]})
-    answers: list[tuple[int, bool]] = []
-
-    def tell() -> None:
-        began = time.monotonic()
-        status = desk.signed(changed(desk.page))
-        answers.append((status, time.monotonic() - began < 4.5))
-
-    hung = [threading.Thread(target=tell) for _ in range(6)]
-    for thread in hung:
-        thread.start()
-    for thread in hung:
-        thread.join(20)
+    with ThreadPoolExecutor(6) as callers:
+        asked = [callers.submit(desk.signed, changed(desk.page)) for _ in range(6)]
+        until(lambda: sum(each.done() for each in asked) >= 4, 7, "those that find no room are answered")
+        assert sum(each.done() for each in asked) == 4, "two wait for Notion"
     desk.notion.fail()
-    assert sorted(answers) == [(503, False)] * 2 + [(503, True)] * 4
+    assert [each.result() for each in asked] == [503] * 6

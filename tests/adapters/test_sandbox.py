@@ -99,7 +99,7 @@ def test_boto3_looks_around(shared: Sandbox, ses: Any) -> None:
     assert account["SendingEnabled"]
     assert account["ProductionAccessEnabled"]
     date = parsedate_to_datetime(account["ResponseMetadata"]["HTTPHeaders"]["date"])
-    assert abs(date.timestamp() - time.time()) < 5
+    assert abs(date.timestamp() - time.time()) < 60
     assert account["ResponseMetadata"]["RequestId"]
     assert ses.get_email_identity(EmailIdentity="example.com")["VerifiedForSendingStatus"]
     assert ses.get_configuration_set(ConfigurationSetName="sandbox")["ConfigurationSetName"] == "sandbox"
@@ -226,8 +226,8 @@ def test_only_our_signature_is_good(shared: Sandbox) -> None:
 
 def test_an_old_signature_is_refused(stage: Stage) -> None:
     """A request signed longer ago than the window is not accepted, however it comes late."""
-    sandbox = stage.sandbox(**FAST, signature_window=2)
-    with time_machine.travel(time.time() - 4, tick=True):
+    sandbox = stage.sandbox(**FAST, signature_window=30)
+    with time_machine.travel(time.time() - 60, tick=True):
         late = signed_request(sandbox, "late@example.org")
     with time_machine.travel(time.time() + 60, tick=True):
         early = signed_request(sandbox, "early@example.org")

@@ -95,14 +95,15 @@ class Running:
         self._child.wait()
 
     def wait(self, seconds: float = 20.0) -> int:
-        return self._child.wait(seconds)
+        """The exit code of a child that ends by itself, and soon; on a busy machine a little later."""
+        return self._child.wait(BUSY * seconds)
 
     def end(self, seconds: float = 20.0) -> int:
         """SIGTERM, and the exit code."""
         if self.running:
             self._child.send_signal(signal.SIGCONT)
             self._child.send_signal(signal.SIGTERM)
-        return self._child.wait(seconds)
+        return self.wait(seconds)
 
     def lines(self) -> list[dict[str, Any]]:
         """What it logged."""

@@ -150,7 +150,7 @@ class Scene:
         self.mailout = self.stage.running(self.people)
         self.worker = self.stage.worker()
 
-    def play(self, until: Callable[[], bool] | None = None, seconds: float = 5.0) -> SendLoop:
+    def play(self, until: Callable[[], bool] | None = None, seconds: float = 30.0) -> SendLoop:
         """Run a loop until nothing is due (or ``until`` is true), and stop it."""
         return asyncio.run(self._play(until or self._all_settled, seconds))
 
