@@ -23,10 +23,11 @@ demo-campaign: $(VENV)/$(if $(ON_POSTGRES),.dev,.run) ## three clients' campaign
 demo-prospect: $(VENV)/.run ## search, visit sites, write and send letters in the sandbox, in about a minute
 	@$(BIN)/sendonce demo-prospect $(ARGS)
 
-# Many tests wait for real processes: four at a time keep two processors busy.
+# Many tests wait for real processes: five at a time keep two processors busy. The tests of a file run in one
+# process, in order of their folders: what a file shares is made once, and the quick units fill the gaps at the end.
 test: $(VENV)/.dev ## every test, on SQLite and on a real PostgreSQL
 	@echo "Testing with $$($(BIN)/python --version) …"
-	@$(BIN)/python -m pytest -m "not long" -n 5 --dist loadgroup $(ARGS)
+	@$(BIN)/python -m pytest -m "not long" -n 5 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-long: $(VENV)/.dev .stamp/exim/.fetched ## the tests that take minutes: real mail servers, pgbouncer, a million recipients, full pacing, new examples
 	@test -x /usr/sbin/pgbouncer || { echo "Installing pgbouncer …"; apt-get install -qq -y pgbouncer >/dev/null; }

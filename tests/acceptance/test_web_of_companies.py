@@ -22,8 +22,6 @@ from tests.nursery import run_program
 
 COUNT, SEED = 120, 11
 
-pytestmark = pytest.mark.xdist_group("web of companies")  # its world takes long to make
-
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:

@@ -22,7 +22,7 @@ ASKED: dict[str, Callable[[Searching], object]] = {
     "who is late": lambda it: it.operations.overdue_submits(10, LATER),
     "what comes next": lambda it: it.operations.next_due(),
 }
-FORMER = 3_000
+FORMER = 1_000
 
 
 def with_former_nights(store: SqlStore) -> Searching:

@@ -34,7 +34,7 @@ from sendonce.flows.people.add_client import add_tenant, put_direction
 from tests.conformance.stage import worker_record
 
 W = campaign_letters.c
-# Later than any day on which the tests run: the clock of campaigns may be ahead of the real one, never behind.
+# Later than any day on which the tests run: the clock of campaigns may be ahead of the real one, not behind.
 MONDAY = datetime(2099, 11, 16, 9, tzinfo=UTC)
 ALWAYS = Window(days=frozenset(range(7)), closes=datetime(2026, 1, 1, 23, 59).time())
 OFFICE = Window()

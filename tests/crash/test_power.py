@@ -45,7 +45,6 @@ def test_a_file_that_has_the_number_of_a_deleted_one_keeps_its_content(tmp_path:
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 @pytest.mark.skipif("TEST_DATABASE_URL" in os.environ, reason="the server is not ours to break")
-@pytest.mark.xdist_group("crash-postgres")
 def test_postgres_keeps_through_a_power_cut_what_it_waited_for_and_nothing_else() -> None:
     with running_postgres() as server, fragile(ServerFiles(server)) as cut:
         server.execute("CREATE TABLE kept (waited boolean)")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from random import SystemRandom
 
-import pytest
-
 from tests.crash.databases import Databases, databases_on, sqlite_databases
 from tests.crash.faults import FAULTS, Fault
 from tests.crash.runs import House, play
@@ -49,24 +47,20 @@ def crash_between_regions(databases: Databases) -> None:
     assert row.clean, f"seed {seed}: {row}"
 
 
-@pytest.mark.xdist_group("crash-sqlite")
 def test_twenty_kills_on_sqlite() -> None:
     with sqlite_databases() as databases:
         crash(databases)
 
 
-@pytest.mark.xdist_group("crash-postgres")
 def test_twenty_kills_on_postgres(postgres_server: PostgresServer) -> None:
     crash(databases_on(postgres_server))
 
 
-@pytest.mark.xdist_group("crash-sqlite")
 def test_kills_between_two_regions_on_sqlite() -> None:
     """A letter that one region may have taken never leaves through the other."""
     with sqlite_databases() as databases:
         crash_between_regions(databases)
 
 
-@pytest.mark.xdist_group("crash-postgres")
 def test_kills_between_two_regions_on_postgres(postgres_server: PostgresServer) -> None:
     crash_between_regions(databases_on(postgres_server))
