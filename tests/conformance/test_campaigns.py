@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import time, timedelta
 from zoneinfo import ZoneInfo
 
@@ -246,6 +247,27 @@ def test_letters_keep_to_office_hours(stage: CampaignStage) -> None:
     assert all(letter.at.weekday() < 5 and time(9) <= letter.at.time() < time(18) for letter in left)
 
 
+@pytest.mark.parametrize(
+    ("recipients", "windows", "kept"),
+    [
+        ("Asia/Vladivostok", "Europe/Berlin", "Asia/Vladivostok"),
+        (None, "Asia/Vladivostok", "Asia/Vladivostok"),
+        ("Asia/Atlantis", None, "UTC"),
+        ("Asia/Atlantis", "Europe/Atlantis", "UTC"),
+    ],
+)
+def test_letters_keep_to_the_recipients_clock(
+    stage: CampaignStage, recipients: str | None, windows: str | None, kept: str
+) -> None:
+    """Else to the window's, else to the house's. A zone that the machine forgot stops nobody."""
+    stage.sender("a@one.example")
+    stage.leads(12, timezone=recipients)
+    stage.campaign(window=replace(OFFICE, timezone=windows))
+    left = stage.run(DAY, every=2 * HOUR)
+    assert len(left) == 12
+    assert all(time(9) <= letter.at.astimezone(ZoneInfo(kept)).time() < time(18) for letter in left)
+
+
 def test_senders_share_by_what_they_may_send(stage: CampaignStage) -> None:
     stage.sender("a@one.example", daily=60)
     stage.sender("b@two.example", daily=20)
@@ -477,6 +499,18 @@ def test_no_person_gets_two_letters_on_a_day(stage: CampaignStage) -> None:
     left = stage.run(5 * DAY, every=3 * HOUR)
     assert len(left) == 15
     days = Counter((letter.job.recipient, letter.at.date()) for letter in left)
+    assert set(days.values()) == {1}
+
+
+def test_a_day_is_the_recipients_own(stage: CampaignStage) -> None:
+    """Midnight of the house is noon of Honolulu: the follow-up waits for tomorrow there."""
+    stage.sender("a@one.example")
+    stage.leads(5, timezone="Pacific/Honolulu")
+    stage.campaign(timedelta(minutes=30), window=OFFICE)
+    left = stage.run(4 * DAY, every=HOUR)
+    assert len(left) == 10
+    honolulu = ZoneInfo("Pacific/Honolulu")
+    days = Counter((letter.job.recipient, letter.at.astimezone(honolulu).date()) for letter in left)
     assert set(days.values()) == {1}
 
 

@@ -132,7 +132,7 @@ class ChosenLetter(NamedTuple):
 
 
 class LetterEnd(NamedTuple):
-    """What became of a planned letter. ``message_id`` is what a follow-up answers to."""
+    """What became of a planned letter. ``timezone`` is its lead's own, where it is known."""
 
     lead_id: str
     step: int
@@ -141,6 +141,7 @@ class LetterEnd(NamedTuple):
     reason: str | None
     bounced: bool
     complained: bool
+    timezone: str | None
 
 
 class Advance(NamedTuple):

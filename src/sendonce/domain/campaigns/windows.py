@@ -6,6 +6,7 @@ start of a window it opens when they have; an hour that comes twice belongs to t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -14,6 +15,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from sendonce.errors import BadInput
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+# TOML writes times of its own with seconds.
+_HOUR = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::00)?")
 # A window that opens on a single day of the week, which is a holiday some weeks in a row.
 _FARTHEST = timedelta(days=60)
 
@@ -28,7 +31,7 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """``timezone`` None is the recipient's own, or the direction's where it is unknown."""
+    """``timezone`` is for recipients whose own is unknown; None takes the house's."""
 
     days: frozenset[int] = frozenset(range(5))
     opens: time = time(9)
@@ -37,9 +40,11 @@ class Window:
     holidays: frozenset[date] = frozenset()
 
     def zone(self, recipients: str | None, usual: ZoneInfo) -> ZoneInfo:
-        """The clock that a recipient's letters keep to."""
-        name = self.timezone or recipients
-        return ZoneInfo(name) if name else usual
+        """The clock that a recipient's letters keep to: their own, else the window's, else the usual one.
+
+        A zone that is unknown on this machine counts as none: names come and go with the tz database.
+        """
+        return next(filter(None, map(_zone_or_none, (recipients, self.timezone))), usual)
 
     def openings(self, after: datetime, zone: ZoneInfo) -> Iterator[Opening]:
         """Those that end after a moment, in order, for the next two months."""
@@ -73,14 +78,21 @@ def parse_days(names: object) -> frozenset[int]:
 
 
 def parse_hour(text: object) -> time:
-    try:
-        return time.fromisoformat(str(text))
-    except ValueError:
-        raise BadInput(f'A time of the day is written "09:00", not {text!r}.') from None
+    match = _HOUR.fullmatch(str(text))
+    if match is None:
+        raise BadInput(f'A time of the day is written "09:00", not {text!r}.')
+    return time(int(match[1]), int(match[2]))
 
 
 def parse_zone(name: object) -> ZoneInfo:
+    zone = _zone_or_none(str(name))
+    if zone is None:
+        raise BadInput(f"There is no time zone {name!r}: write it like Europe/Moscow.")
+    return zone
+
+
+def _zone_or_none(name: str | None) -> ZoneInfo | None:
     try:
-        return ZoneInfo(str(name))
+        return ZoneInfo(name) if name else None
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise BadInput(f"There is no time zone {name!r}: write it like Europe/Moscow.") from None
+        return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, time, timedelta
-from zoneinfo import ZoneInfo
 
 from sendonce.domain.campaigns.campaigns import Advance, Campaign, LetterEnd, Stop, end_of
 from sendonce.flows.campaigns.desk import CampaignDesk
@@ -49,11 +48,11 @@ def _advance(desk: CampaignDesk, campaign: Campaign, end: LetterEnd) -> Advance:
 
 
 def _next_due(desk: CampaignDesk, campaign: Campaign, end: LetterEnd) -> datetime | None:
-    """After its delay, and never on the day of the letter before it; None after the last step."""
+    """After its delay, and never on its recipient's day of the letter before it; None after the last step."""
     follow_up = campaign.step(end.step + 1)
     if follow_up is None or end.settled_at is None:
         return None
     sent_at = desk.clock.at(end.settled_at)
-    zone = ZoneInfo(campaign.window.timezone) if campaign.window.timezone else desk.zone
+    zone = campaign.window.zone(end.timezone, desk.zone)
     tomorrow = sent_at.astimezone(zone).date() + timedelta(days=1)
     return max(sent_at + follow_up.after, datetime.combine(tomorrow, time(), zone))

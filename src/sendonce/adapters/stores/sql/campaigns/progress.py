@@ -171,8 +171,9 @@ class SqlProgress:
     def troubled(self, campaign_id: CampaignId, newest: int) -> Sequence[LetterEnd]:
         recent = _newest(W.campaign_id == campaign_id, newest)
         query = (
-            sa.select(recent.c.lead_id, recent.c.step, *_JOB_COLUMNS)
+            sa.select(recent.c.lead_id, recent.c.step, L.timezone, *_JOB_COLUMNS)
             .join_from(recent, message_jobs, _job_of(recent))
+            .join(leads, L.id == recent.c.lead_id)
             .join(campaign_leads, sa.and_(CL.campaign_id == campaign_id, CL.lead_id == recent.c.lead_id))
             .where(_OPEN, sa.or_(J.bounced_at.is_not(None), J.complained_at.is_not(None)))
         )
@@ -349,7 +350,11 @@ class SqlProgress:
             return tx.execute(query.where(CL.campaign_id == campaign_id, _OPEN)).scalar_one_or_none()
 
     def _with_jobs(self, campaign_id: CampaignId) -> sa.Select[Any]:
-        joined = sa.select(W.lead_id, W.step, *_JOB_COLUMNS).join_from(campaign_letters, message_jobs, _JOB)
+        joined = (
+            sa.select(W.lead_id, W.step, L.timezone, *_JOB_COLUMNS)
+            .join_from(campaign_letters, message_jobs, _JOB)
+            .join(leads, L.id == W.lead_id)
+        )
         return joined.where(W.campaign_id == campaign_id)
 
 
@@ -399,6 +404,5 @@ def _count(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
 
 def _as_end(row: Any) -> LetterEnd:
     bounced, complained = row.bounced_at is not None, row.complained_at is not None
-    return LetterEnd(
-        row.lead_id, row.step, JobState(row.state), row.settled_at, row.reason, bounced, complained
-    )
+    told = (JobState(row.state), row.settled_at, row.reason, bounced, complained)
+    return LetterEnd(row.lead_id, row.step, *told, row.timezone)
