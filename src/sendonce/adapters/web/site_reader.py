@@ -34,6 +34,10 @@ class SiteReader:
         return domain, self._known.kind_of(host) or self._kind(host, domain)
 
     def _kind(self, host: str, domain: str | None) -> SiteKind:
+        # www.ucoz.ru is the builder's own site, not one of a customer called "www".
+        bare = host.removeprefix("www.")
+        if bare != host and "." in bare and self._suffixes.registrable(bare) is None:
+            return self._kind(bare, None)
         if is_reserved(host):
             return SiteKind.BLOCKED
         if not self._suffixes.is_listed(host):

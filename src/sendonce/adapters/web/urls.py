@@ -68,8 +68,12 @@ def _with_scheme(text: str) -> str:
 
 
 def _is_host(host: str) -> bool:
-    """DNS has no empty labels and none over 63 octets; the URL standard leaves that open."""
-    return 0 < len(host) <= _MAX_HOST and all(0 < len(label) <= 63 for label in host.split("."))
+    """What DNS asks of a name's length and labels; the URL standard leaves that open."""
+    return 0 < len(host) <= _MAX_HOST and all(map(_is_label, host.split(".")))
+
+
+def _is_label(label: str) -> bool:
+    return 0 < len(label) <= 63 and not label.startswith("-") and not label.endswith("-")
 
 
 @dataclass(frozen=True, slots=True)
