@@ -409,6 +409,14 @@ def test_a_brief_needs_an_offer_that_is_written_out(offer: Any) -> None:
         read_brief({"company": "X", "offer": offer})
 
 
+@pytest.mark.parametrize(
+    "part", [{"offer": 5}, {"company": ["Рога"]}, {"contact": 5}, {"pages": [1]}, {"pages": True}]
+)
+def test_a_part_of_a_brief_that_is_neither_text_nor_object_is_refused(part: dict[str, Any]) -> None:
+    with pytest.raises(BadInput, match="write a text in quotes, or an object"):
+        read_brief({**RUSSIAN, **part})
+
+
 def test_a_misspelled_field_is_refused_and_another_one_is_named() -> None:
     """Programs write down more than we ask for; a person's slip would be missing in the letter."""
     more = {**RUSSIAN, "company": {**RUSSIAN["company"], "employees": 5}, "id": 7}

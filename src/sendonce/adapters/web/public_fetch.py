@@ -31,14 +31,15 @@ _MOST_HEADERS = 64 * 1024
 _REDIRECTS = {301, 302, 303, 307, 308}
 
 # IANA's registry of special-purpose IPv4 addresses, whole: nobody keeps images in any of them, and what
-# some are routed to is nobody's business. 224.0.0.0/4 is multicast.
+# some are routed to is nobody's business. 224.0.0.0/4 is multicast. The last is not in the registry: there
+# every machine of Azure finds a server that gives away secrets.
 _SPECIAL_4 = tuple(
     IPv4Network(net)
     for net in (
         *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
         *("192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24"),
         *("192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"),
-        *("224.0.0.0/4", "240.0.0.0/4"),
+        *("224.0.0.0/4", "240.0.0.0/4", "168.63.129.16/32"),
     )
 )
 # Of IPv6 only 2000::/3 is given out to networks. Outside of it are loopback, private, link-local and

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -20,6 +21,7 @@ from sendonce.domain.people.given_fields import (
 from sendonce.domain.people.offers import OFFER_FIELDS, read_offer
 from sendonce.domain.prospecting.briefs import Brief, CompanyBrief, ContactBrief, Page, is_plain_phrase
 from sendonce.domain.prospecting.letter_words import telling_stems, words
+from sendonce.errors import BadInput
 
 MOST_PAGES = 5
 LONGEST_PAGE = 4000
@@ -61,11 +63,14 @@ _PARTS = {
 
 
 def read_brief(given: Mapping[str, Any], language: str = "") -> Brief:
-    """A brief as a sensible person writes it: objects or plain strings. Raises BadInput without an offer.
+    """A brief as a sensible person writes it: objects or plain strings.
 
+    Raises BadInput without an offer, and for a part that is something else, such as a number.
     ``language`` wins over the brief's own; without either it is that of the offer.
     """
     part = named(given, _PARTS, "offer")
+    for name in ("company", "offer", "contact"):
+        _require_text_or_object(f"The brief's {name}", part[name])
     offer = read_offer(part["offer"])
     return Brief(
         company=read_company(part["company"]),
@@ -74,6 +79,12 @@ def read_brief(given: Mapping[str, Any], language: str = "") -> Brief:
         pages=_read_pages(part["pages"]),
         language=language_named(language or text_of(part["language"])) or offer.language,
     )
+
+
+def _require_text_or_object(what: str, given: Any) -> None:
+    if given is not None and not isinstance(given, str | Mapping):
+        shown = json.dumps(given, ensure_ascii=False)[:60]
+        raise BadInput(f"{what} is {shown}: write a text in quotes, or an object with its fields in braces.")
 
 
 def unused_fields(given: Mapping[str, Any]) -> list[str]:
@@ -150,6 +161,7 @@ def _read_contact(given: Any) -> ContactBrief:
 def _read_pages(given: Any) -> tuple[Page, ...]:
     pages = []
     for page in listed(given)[:MOST_PAGES]:
+        _require_text_or_object("A page of the brief", page)
         it = page if isinstance(page, Mapping) else {"text": page}
         text = next((it[key] for key in ("text", "content", "body", "html", "текст") if it.get(key)), "")
         pages.append(Page(line_of(it.get("url")), text_of(text)[:LONGEST_PAGE]))
