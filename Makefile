@@ -29,7 +29,7 @@ test: $(VENV)/.dev ## every test, on SQLite and on a real PostgreSQL
 	@echo "Testing with $$($(BIN)/python --version) …"
 	@$(BIN)/python -m pytest -m "not long" -n 5 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-test-long: $(VENV)/.dev .stamp/exim/.fetched ## the tests that take minutes: real mail servers, pgbouncer, a million recipients, full pacing, new examples
+test-long: $(VENV)/.dev .stamp/exim/.fetched .stamp/prometheus/.fetched ## the tests that take minutes: real mail servers, pgbouncer, a million recipients, full pacing, new examples
 	@test -x /usr/sbin/pgbouncer || { echo "Installing pgbouncer …"; apt-get install -qq -y pgbouncer >/dev/null; }
 	@$(BIN)/python -c 'from bench.peers import install_postfix; install_postfix(print)'
 	@test -x /usr/sbin/dovecot || { echo "Installing dovecot …"; \
@@ -75,6 +75,12 @@ lock: ## write the requirements locks anew from pyproject.toml
 	@apt-get update -qq && cd .stamp/exim && \
 	  apt-get download -qq -o APT::Sandbox::User=root exim4-daemon-light libnss-wrapper libidn12 libgnutls-dane0 libnsl2 libdb5.3 && \
 	  for package in *.deb; do dpkg -x $$package . && rm $$package; done && touch .fetched
+
+# Only its promtool is wanted, and no service that starts.
+.stamp/prometheus/.fetched:
+	@echo "Fetching promtool …"; mkdir -p .stamp/prometheus
+	@apt-get update -qq && cd .stamp/prometheus && apt-get download -qq -o APT::Sandbox::User=root prometheus && \
+	  dpkg -x prometheus_*.deb . && rm prometheus_*.deb && touch .fetched
 
 clean: ## remove the environment and what tests and demos left
 	@rm -rf .venv .venv-newest .stamp .mypy_cache .ruff_cache .hypothesis sendonce-demo sendonce-demo-prospect sendonce-demo-campaign build dist

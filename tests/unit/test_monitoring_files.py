@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -23,6 +25,7 @@ from sendonce.domain.engine.senders import SenderHold
 DEPLOY = Path(__file__).parents[2] / "deploy"
 DASHBOARD = (DEPLOY / "grafana" / "sendonce.json").read_text(encoding="utf-8")
 RULES = (DEPLOY / "prometheus" / "sendonce.rules.yml").read_text(encoding="utf-8")
+PROMTOOL = DEPLOY.parent / ".stamp" / "prometheus" / "usr" / "bin" / "promtool"
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 BOOKS = Books(planned=110, sent=100, delivered=90, bounced=5, complained=1, failed=4, dead=6)
 OVERVIEW = Overview(
@@ -63,6 +66,42 @@ def test_every_metric_that_is_shown_or_watched_is_exported() -> None:
     names = {sample.partition("{")[0] for sample in exported()}
     assert named_in(DASHBOARD) | named_in(RULES)
     assert not (named_in(DASHBOARD) | named_in(RULES)) - names
+
+
+def expressions() -> list[str]:
+    """Those of the rules and of the dashboard's panels."""
+    rules = [rule["expr"] for group in yaml.safe_load(RULES)["groups"] for rule in group["rules"]]
+    panels = json.loads(DASHBOARD)["panels"]
+    return rules + [target["expr"] for panel in panels for target in panel["targets"]]
+
+
+def test_every_label_that_is_asked_for_is_exported() -> None:
+    """A selector with a label that no sample has finds nothing, and an alert on it never comes."""
+    labels: dict[str, set[str]] = {}
+    for sample in exported():
+        name, _, pairs = sample.rstrip("}").partition("{")
+        labels.setdefault(name, {"le"}).update(pair.partition("=")[0] for pair in pairs.split(",") if pair)
+    asked = [found for text in expressions() for found in re.findall(r"(sendonce_[a-z_]+)\{([^}]*)\}", text)]
+    assert asked
+    for name, selector in asked:
+        assert set(re.findall(r"(\w+)\s*=", selector)) <= labels[name], f"{name}{{{selector}}}"
+    for text in expressions():
+        grouped = {label for names in re.findall(r"by \(([^)]*)\)", text) for label in names.split(", ")}
+        of_metrics = set[str]().union(*(labels[name] for name in named_in(text)))
+        assert grouped <= of_metrics, text
+
+
+@pytest.mark.long
+def test_prometheus_can_read_every_expression(tmp_path: Path) -> None:
+    """By its own promtool. Grafana puts an interval in for its variable."""
+    ready = [text.replace("$__rate_interval", "5m") for text in expressions()]
+    rules = [{"record": f"expression_{number}", "expr": text} for number, text in enumerate(ready)]
+    file = tmp_path / "expressions.yml"
+    file.write_text(yaml.safe_dump({"groups": [{"name": "all", "rules": rules}]}), encoding="utf-8")
+    for each in (file, DEPLOY / "prometheus" / "sendonce.rules.yml"):
+        command = [PROMTOOL, "check", "rules", str(each)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_metrics_of_the_house() -> None:
