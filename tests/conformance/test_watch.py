@@ -7,8 +7,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+import sqlalchemy as sa
 
-from sendonce.adapters.stores.schema import job_states
+from sendonce.adapters.stores.schema import gauge_readings, job_states
 from sendonce.adapters.stores.sql.store import SqlStore, open_store
 from sendonce.domain.engine.alarms import AlarmLimits
 from sendonce.domain.engine.events import EventKind
@@ -18,7 +19,7 @@ from sendonce.domain.engine.senders import HoldOrder
 from sendonce.domain.engine.workers import MISSING_AFTER
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.flows.engine.alert import TOPIC
-from sendonce.flows.engine.keep_watch import keep_watch, sound_alarms
+from sendonce.flows.engine.keep_watch import MOVES_WITHIN, keep_watch, sound_alarms
 from tests.conformance.stage import ACCEPTED, DEFERRED, Stage
 
 OFF = AlarmLimits(dead_letters=0, queue_age=None, event_silence=None)
@@ -111,8 +112,34 @@ def test_a_queue_that_waits_is_an_alarm(tower: Tower) -> None:
     assert tower.look(limits) == []
     tower.stage.running(1)
     (told,) = tower.look(limits)
-    assert told.startswith("A letter has been due for 0 min; 1 wait, 0 are being sent.")
+    assert told.startswith("A letter has been due for 0 min, and none has left lately; 1 wait,")
     assert tower.look(replace(OFF, queue_age=timedelta(hours=1))) == [f"It is over: {told}"]
+
+
+def test_a_long_mailout_that_moves_is_no_alarm(tower: Tower) -> None:
+    """However long its last letter has been due, while others end every few minutes."""
+    limits = replace(OFF, queue_age=NO_TIME)
+    tower.stage.running(2)
+    tower.store.gauge_log.take()
+    a_while_ago(tower)
+    assert len(tower.look(limits)) == 1, "nothing left since"
+    tower.stage.settle(tower.stage.claim_one(), ACCEPTED)
+    assert len(tower.look(limits)) == 1, "it is over"
+    tower.store.gauge_log.take()
+    a_while_ago(tower)
+    tower.an_hour_later()
+    assert len(tower.look(limits)) == 1, "it stands still again"
+
+
+def a_while_ago(tower: Tower) -> None:
+    """When the newest gauges were read."""
+    newest = tower.store.gauge_log.newest()
+    assert newest is not None
+    before = newest.taken_at - MOVES_WITHIN
+    change = sa.update(gauge_readings).where(gauge_readings.c.taken_at == newest.taken_at)
+    with tower.store.database.writing() as tx:
+        tx.execute(sa.delete(gauge_readings).where(gauge_readings.c.taken_at < newest.taken_at))
+        tx.execute(change.values(taken_at=before))
 
 
 def test_silence_after_letters_through_ses_is_an_alarm(tower: Tower) -> None:

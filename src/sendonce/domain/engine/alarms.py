@@ -49,15 +49,21 @@ def of_dead_letters(now: Gauges, day_ago: Gauges | None, limits: AlarmLimits) ->
     return Trouble("dead letters", text)
 
 
-def of_queue(now: Gauges, limits: AlarmLimits) -> Trouble | None:
-    if limits.queue_age is None or now.queue_age <= limits.queue_age.total_seconds():
+def of_queue(now: Gauges, before: Gauges | None, limits: AlarmLimits) -> Trouble | None:
+    """A long mailout is no trouble while it moves: while letters ended since ``before``, some minutes ago."""
+    if not is_old(now, limits) or (before is not None and now.books.ended > before.books.ended):
         return None
     age = in_words(timedelta(seconds=now.queue_age))
     text = (
-        f"A letter has been due for {age}; {now.books.scheduled} wait, {now.books.sending} are being sent. "
+        f"A letter has been due for {age}, and none has left lately; {now.books.scheduled} wait, "
+        f"{now.books.sending} are being sent. "
         "'sendonce status' and 'sendonce workers list' show why."
     )
     return Trouble("queue age", text)
+
+
+def is_old(now: Gauges, limits: AlarmLimits) -> bool:
+    return limits.queue_age is not None and now.queue_age > limits.queue_age.total_seconds()
 
 
 def of_event_silence(unheard: int, silence: timedelta) -> Trouble | None:

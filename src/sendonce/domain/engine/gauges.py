@@ -31,6 +31,11 @@ class Gauges:
     tenants: Mapping[str, Books]
 
 
+def newest_by(readings: Sequence[Gauges], moment: datetime) -> Gauges | None:
+    """The last reading by then, in readings with the oldest first."""
+    return next((reading for reading in reversed(readings) if reading.taken_at <= moment), None)
+
+
 @dataclass(frozen=True, slots=True)
 class DayRates:
     """Shares of the letters that were accepted in a time; None where there was none.

@@ -260,6 +260,10 @@ class Books:
         return self.scheduled + self.sending
 
     @property
+    def ended(self) -> int:
+        return self.planned - self.open
+
+    @property
     def balanced(self) -> bool:
         return self.planned == (
             self.scheduled + self.sending + self.sent + self.failed + self.skipped + self.dead + self.in_doubt

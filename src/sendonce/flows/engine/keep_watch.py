@@ -14,19 +14,22 @@ from sendonce.domain.engine.alarms import (
     Alarm,
     AlarmLimits,
     Trouble,
+    is_old,
     of_dead_letters,
     of_event_silence,
     of_hold,
     of_queue,
     of_worker,
 )
-from sendonce.domain.engine.gauges import READ_EVERY
+from sendonce.domain.engine.gauges import READ_EVERY, Gauges, newest_by
 from sendonce.flows.engine.alert import raise_alert, tell_later
 from sendonce.ports.engine import WatchStore
 
 log = logging.getLogger(__name__)
 
 LOOK_EVERY = timedelta(seconds=30)
+MOVES_WITHIN = timedelta(minutes=15)
+"""A queue of which no letter ended for so long stands still."""
 _SES = "ses"
 
 
@@ -59,12 +62,17 @@ def find_troubles(store: WatchStore, limits: AlarmLimits) -> Iterator[Trouble]:
     now = store.gauge_log.read()
     found = [
         of_dead_letters(now, store.gauge_log.day_ago(), limits),
-        of_queue(now, limits),
+        _queue(store, now, limits),
         _event_silence(store, limits),
         *(of_hold(hold) for hold in store.sender_holds.all()),
         *(of_worker(worker, now.taken_at) for worker in store.workers.open()),
     ]
     return (trouble for trouble in found if trouble is not None)
+
+
+def _queue(store: WatchStore, now: Gauges, limits: AlarmLimits) -> Trouble | None:
+    readings = store.gauge_log.last_day() if is_old(now, limits) else ()
+    return of_queue(now, newest_by(readings, now.taken_at - MOVES_WITHIN), limits)
 
 
 def _event_silence(store: WatchStore, limits: AlarmLimits) -> Trouble | None:
