@@ -80,6 +80,7 @@ def test_nobody_there_defers_and_rests(run: Run) -> None:
         assert outcome.throttle
         assert (outcome.code, outcome.retry_after) == ("connect", 15.0)
         assert "cannot reach 127.0.0.1:" in outcome.reason
+        assert outcome.outage
 
 
 @pytest.mark.parametrize(

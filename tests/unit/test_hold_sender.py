@@ -13,7 +13,7 @@ import pytest
 from sendonce.domain.engine.jobs import ClaimRequest, JobState, Settlement
 from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Outcome, Refused
 from sendonce.domain.engine.parcels import Parcel
-from sendonce.domain.engine.senders import RUN_THAT_HOLDS, HoldOrder
+from sendonce.domain.engine.senders import OUTAGE, RUN_THAT_HOLDS, HoldOrder, outage_seconds
 from tests.unit.test_send import Provider, Scene, Stationery, Troubled
 
 KEY = "ses/eu-central-1/a@b.c"
@@ -226,6 +226,24 @@ def test_without_a_second_region_a_pause_is_a_hold_like_any_other() -> None:
     scene = scene_of(Answers(PAUSED), people=30)
     scene.play(until=lambda: at_rest(scene))
     assert not scene.store.state.sender_holds[KEY].elsewhere
+
+
+def test_without_a_second_region_an_outage_holds_the_sender() -> None:
+    """After five troubles, and for longer after the next one."""
+    scene = scene_of(Answers(ANSWERED_500), people=30)
+    scene.play(until=lambda: at_rest(scene))
+    hold = scene.store.state.sender_holds[KEY]
+    assert (hold.code, hold.elsewhere) == (OUTAGE, False)
+    assert ANSWERED_500.reason in hold.reason
+    assert len(scene.provider.got) <= 5 + 2 * scene.connections
+    make_due(scene)
+    scene.worker = scene.stage.worker()
+    scene.play(until=lambda: scene.store.state.sender_holds[KEY].tries == 2 and at_rest(scene))
+
+
+@pytest.mark.parametrize(("tries", "seconds"), [(1, 60), (2, 120), (3, 240), (4, 300), (50, 300)])
+def test_an_outage_holds_for_minutes_at_the_most(tries: int, seconds: float) -> None:
+    assert outage_seconds(tries) == seconds
 
 
 def test_one_error_of_the_letter_tried_at_home_is_enough_to_stay_away() -> None:

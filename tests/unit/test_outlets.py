@@ -27,6 +27,7 @@ class FakeOutlet:
 
     def __init__(self, error: Exception | None = None) -> None:
         self.idle = False
+        self.rests = False
         self.settled = 0
         self.stopped = asyncio.Event()
         self.closed = False
@@ -96,6 +97,24 @@ def test_an_outlet_is_opened_when_letters_are_due() -> None:
         await floor.outlets.close()
         assert floor.made[0].closed
         assert floor.outlets.settled == 1
+
+    play(scene)
+
+
+def test_an_outlet_that_waits_for_its_provider_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counts the troubles: a new one would begin to count again."""
+    monkeypatch.setattr(outlets, "IDLE_FOR", 0.0)
+
+    async def scene(floor: Floor) -> None:
+        floor.plan()
+        await floor.look()
+        floor.made[0].idle = floor.made[0].rests = True
+        await floor.look()
+        assert not floor.made[0].closed
+        floor.made[0].rests = False
+        await floor.look()
+        assert floor.made[0].closed
+        await floor.outlets.close()
 
     play(scene)
 

@@ -8,7 +8,7 @@ from sendonce.domain.engine.outcomes import Accepted, Deferred, InDoubt, Refused
 from sendonce.domain.engine.senders import (
     LONGEST_AWAY,
     LONGEST_HOLD,
-    OUTAGES_THAT_MOVE,
+    OUTAGES_THAT_HOLD,
     OUTAGES_WITHIN,
     RUN_THAT_HOLDS,
     OutageRun,
@@ -76,8 +76,8 @@ UNREACHABLE = Deferred("connect_failed", "no connection", 5.0, throttle=True, ou
 
 def test_five_outages_in_a_row_move_a_sender() -> None:
     run = OutageRun()
-    told = [run.observe(ANSWERED_500, 0.01 * number) for number in range(OUTAGES_THAT_MOVE)]
-    assert told == [False] * (OUTAGES_THAT_MOVE - 1) + [True]
+    told = [run.observe(ANSWERED_500, 0.01 * number) for number in range(OUTAGES_THAT_HOLD)]
+    assert told == [False] * (OUTAGES_THAT_HOLD - 1) + [True]
     assert not run.observe(ANSWERED_500, 1.0)
 
 
@@ -86,20 +86,20 @@ def test_an_accepted_letter_ends_a_run_of_outages() -> None:
     run = OutageRun()
     for number in range(100):
         assert not run.observe(ANSWERED_500, number / 10)
-        if number % (OUTAGES_THAT_MOVE - 1) == 0:
+        if number % (OUTAGES_THAT_HOLD - 1) == 0:
             run.observe(Accepted("id"), number / 10)
 
 
 def test_outages_far_apart_move_nobody() -> None:
     run = OutageRun()
-    apart = OUTAGES_WITHIN / (OUTAGES_THAT_MOVE - 1)
+    apart = OUTAGES_WITHIN / (OUTAGES_THAT_HOLD - 1)
     assert not any(run.observe(ANSWERED_500, apart * number) for number in range(50))
 
 
 def test_connections_that_fail_together_are_one_outage() -> None:
     """A moment without a network is no reason to leave: with a rest of five seconds it takes twenty."""
     run = OutageRun()
-    moments = [5.0 * rest + 0.01 * connection for rest in range(OUTAGES_THAT_MOVE) for connection in range(8)]
+    moments = [5.0 * rest + 0.01 * connection for rest in range(OUTAGES_THAT_HOLD) for connection in range(8)]
     moved = [moment for moment in moments if run.observe(UNREACHABLE, moment)]
     assert moved == [20.0]
 

@@ -25,9 +25,9 @@ from sendonce.adapters.transports.smtp_replies import (
     SessionFailed,
     denial,
     hold,
+    outage,
     read_features,
     tidy,
-    trouble,
     untouched,
 )
 from sendonce.adapters.transports.smtp_wrong_port import protocol_at
@@ -350,10 +350,10 @@ class _Door:
         if isinstance(exc, ssl.SSLCertVerificationError):
             return hold("tls", f"no TLS with {self._where}: {what}", REST_AFTER_TLS_TROUBLE)
         if isinstance(exc, ssl.SSLError):
-            return trouble("tls", f"no TLS with {self._where}: {what}", REST_AFTER_TLS_TROUBLE)
+            return outage("tls", f"no TLS with {self._where}: {what}", REST_AFTER_TLS_TROUBLE)
         if isinstance(exc, TimeoutError):
             what = f"no connection within {self.settings.connect_timeout:g} s"
-        return trouble("connect", f"cannot reach {self._where}: {what}", REST_AFTER_UNREACHABLE)
+        return outage("connect", f"cannot reach {self._where}: {what}", REST_AFTER_UNREACHABLE)
 
 
 def _expect(code: int, reply: Reply, during: str) -> None:

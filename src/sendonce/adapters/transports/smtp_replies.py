@@ -204,6 +204,11 @@ def trouble(code: str, reason: str, rest: float) -> Deferred:
     return Deferred(code, reason, retry_after=rest, throttle=True)
 
 
+def outage(code: str, reason: str, rest: float) -> Deferred:
+    """Trouble that every letter meets, whichever it is: enough of it holds the sender."""
+    return replace(trouble(code, reason, rest), outage=True)
+
+
 def hold(code: str, reason: str, rest: float = REST_AFTER_DENIED) -> Deferred:
     """The sender, the account or the settings are refused: a person has to act."""
     return Deferred(code, reason, retry_after=rest, throttle=True, hold=True)
@@ -211,7 +216,7 @@ def hold(code: str, reason: str, rest: float = REST_AFTER_DENIED) -> Deferred:
 
 def untouched(cause: Deferred) -> Deferred:
     """For a letter that came to nothing through no fault of its own: it may leave again at once."""
-    return replace(cause, retry_after=0.0, throttle=True, hold=False, local=True)
+    return replace(cause, retry_after=0.0, throttle=True, hold=False, local=True, outage=False)
 
 
 def denial(reply: Reply, during: str) -> Deferred:

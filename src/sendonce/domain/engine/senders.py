@@ -1,7 +1,8 @@
 """The sender: who a provider judges, and when it is held because the provider refuses it.
 
 A refusal is either the letter's (a bad address, bad content) or the sender's (its account, its identity, its
-configuration). The sender's refusals would meet every other letter too, so the sender is held:
+configuration). The sender's refusals would meet every other letter too, and so would an outage of its
+provider; so the sender is held:
 
     sending ──refused──► held until T ──T has come──► one letter is tried ──accepted──► sending
                              ▲                                │
@@ -36,9 +37,12 @@ PROBE_WITHIN = 60.0
 """Seconds that a probe has for its answer before another letter may be tried."""
 RUN_THAT_HOLDS = 20
 """So many equal refusals in a row, and no letter accepted between them, are the sender's trouble."""
-OUTAGES_THAT_MOVE = 5
+OUTAGES_THAT_HOLD = 5
 OUTAGES_WITHIN = 300.0
-"""So many troubles of a region in so many seconds, and no letter accepted between them, move its senders."""
+"""So many troubles of a provider in so many seconds, and no letter accepted between them, hold its senders,
+or move them to their second region."""
+LONGEST_OUTAGE_HOLD = 300.0
+"""A provider that cannot be reached may be back at any time, and a try costs it nothing."""
 LONGEST_AWAY = 86_400.0
 OUTAGE = "outage"
 """The code of a hold because of a run of them."""
@@ -97,6 +101,11 @@ class SenderHold:
     def until_released(self) -> bool:
         return self.next_try_at >= UNTIL_RELEASED
 
+    @property
+    def next_try(self) -> datetime | None:
+        """None where only a person lets it go."""
+        return None if self.until_released else self.next_try_at
+
     def lets_nobody_try(self, now: datetime) -> bool:
         return now < self.next_try_at
 
@@ -119,6 +128,11 @@ def hold_seconds(tries: int, retry_after: float | None) -> float:
     """How long the ``tries``-th refusal holds the sender."""
     grown: float = FIRST_HOLD * 2.0 ** min(tries - 1, 10)
     return min(max(grown, retry_after or 0.0), LONGEST_HOLD)
+
+
+def outage_seconds(tries: int) -> float:
+    """How long the ``tries``-th outage holds a sender that has no second region."""
+    return min(hold_seconds(tries, None), LONGEST_OUTAGE_HOLD)
 
 
 def away_seconds(tries: int, quiet_time: float) -> float:
@@ -146,6 +160,11 @@ def words_of_away(keys: SenderKeys, away: SenderHold) -> str:
     there = read_key(keys.second or "").account
     since = f"{away.held_at:%Y-%m-%d %H:%M} UTC"
     return f"Its letters leave through its second region {there} since {since}: {away.reason}"
+
+
+def words_of_hold(hold: SenderHold) -> str:
+    until = f"next try {hold.next_try:%Y-%m-%d %H:%M} UTC" if hold.next_try else "until it is released"
+    return f"{hold.reason} (since {hold.held_at:%Y-%m-%d %H:%M} UTC, {until})"
 
 
 def put_down_to_sender(outcome: Outcome, hold: SenderHold) -> Outcome:
@@ -177,7 +196,7 @@ class RefusalRun:
 
 
 class OutageRun:
-    """Counts the troubles of a region since the last letter that was accepted there.
+    """Counts the troubles of a provider since the last letter that was accepted there.
 
     Each letter without a clear answer counts. Connections that fail within a second of each other are one
     trouble: they may all have met the same moment.
@@ -190,7 +209,7 @@ class OutageRun:
         self._moments.clear()
 
     def observe(self, outcome: Outcome, now: float) -> bool:
-        """Whether this outcome makes the run long enough to move the sender; then a new run begins."""
+        """Whether this outcome makes the run long enough to count for the sender; then a new one begins."""
         if isinstance(outcome, Accepted):
             self.end()
         if not isinstance(outcome, Deferred | InDoubt) or not outcome.outage:
@@ -198,7 +217,7 @@ class OutageRun:
         if isinstance(outcome, Deferred) and self._moments and now - self._moments[-1] < 1.0:
             return False
         self._moments = [*(m for m in self._moments if now - m < OUTAGES_WITHIN), now]
-        if len(self._moments) < OUTAGES_THAT_MOVE:
+        if len(self._moments) < OUTAGES_THAT_HOLD:
             return False
         self.end()
         return True
@@ -206,7 +225,7 @@ class OutageRun:
 
 def reason_of_outage(outcome: Deferred | InDoubt) -> str:
     return (
-        f"{OUTAGES_THAT_MOVE} troubles of the provider within {OUTAGES_WITHIN:.0f} seconds, and no letter "
+        f"{OUTAGES_THAT_HOLD} troubles of the provider within {OUTAGES_WITHIN:.0f} seconds, and no letter "
         f"was taken between them. The last: {outcome.reason}"
     )
 

@@ -13,7 +13,7 @@ from sendonce.domain.campaigns.rotation import Record
 from sendonce.domain.campaigns.slots import DAY
 from sendonce.domain.engine.jobs import Books
 from sendonce.domain.engine.sender_identities import SenderState, state_of
-from sendonce.domain.engine.senders import words_of_away
+from sendonce.domain.engine.senders import SenderHold, words_of_away
 from sendonce.flows.campaigns.apply_brakes import bounces_of, complaints_of, deferrals_of, worst
 from sendonce.flows.campaigns.desk import CampaignDesk
 from sendonce.flows.campaigns.share_accounts import share_account
@@ -33,6 +33,7 @@ class SenderView:
     address: str
     state: str
     reason: str | None
+    hold: SenderHold | None
     sent_24h: int
     allowed_today: int
     record: Record
@@ -120,7 +121,7 @@ def _sender(desk: CampaignDesk, limits: SenderLimits) -> SenderView:
     if identity is None or identity.removed_at is not None:
         reason = "it was removed; 'sendonce sender add' brings it back, and its letters go on"
     allowed = limits.allowed_on(now.astimezone(desk.zone).date())
-    return SenderView(address, state, reason, sent, allowed, record, limits)
+    return SenderView(address, state, reason, hold, sent, allowed, record, limits)
 
 
 def _sum(books: list[Books] | tuple[Books, ...]) -> Books:

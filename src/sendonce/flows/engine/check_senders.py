@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.checks import Check, count_of, ok, warning
 from sendonce.domain.engine.sender_identities import SenderIdentity, SenderState
-from sendonce.domain.engine.senders import NOT_SET_UP, words_of_away
+from sendonce.domain.engine.senders import NOT_SET_UP, words_of_away, words_of_hold
 from sendonce.flows.engine.show_senders import KeysOf, SenderView, show_senders
 from sendonce.ports.engine import EngineStore
 
@@ -46,7 +46,7 @@ def _judge(
         fix = "Do so wherever workers run: one that does not find it holds the sender."
         found.append(warning(NAME, f"The sender {address} cannot send from here: {trouble}", fix))
     if view.hold is not None and not (trouble and view.hold.code == NOT_SET_UP):
-        what = f"The sender {address} is held: {view.hold.reason}"
+        what = f"The sender {address} is held: {words_of_hold(view.hold)}"
         found.append(warning(NAME, what, f"Mend the cause, then: sendonce sender release {view.key}"))
     if view.away is not None:
         what = f"{address}: {words_of_away(view.keys, view.away)}"

@@ -24,6 +24,7 @@ from sendonce.domain.engine.senders import (
     SenderHold,
     away_seconds,
     hold_seconds,
+    outage_seconds,
     put_down_to_sender,
     reason_of_outage,
     reason_of_run,
@@ -77,9 +78,9 @@ class Holding:
                 return self._judge_probe(self._hold, outcome)
         if isinstance(outcome, Deferred) and outcome.hold:
             return self._refuse_sender(outcome, tries=1)
-        if self.quiet_time is not None and self._outages.observe(outcome, time.monotonic()):
+        if self._outages.observe(outcome, time.monotonic()):
             assert isinstance(outcome, Deferred | InDoubt)
-            self._order(self._leaving(reason_of_outage(outcome), self.quiet_time, tries=1))
+            self._order(self._cut_off(reason_of_outage(outcome), tries=1))
         if self._run.observe(outcome):
             assert isinstance(outcome, Refused)
             reason = reason_of_run(outcome, parcel.dispatch_id)
@@ -92,9 +93,9 @@ class Holding:
             self.unwritten.append(lambda holds: self._end(holds, hold))
         if isinstance(outcome, Deferred) and outcome.hold:
             return self._refuse_sender(outcome, tries=hold.tries + 1, away=hold.elsewhere)
-        if isinstance(outcome, Deferred | InDoubt) and outcome.outage and self.quiet_time is not None:
-            # At home nothing was accepted since the last trouble: one more is enough.
-            self._order(self._leaving(outcome.reason, self.quiet_time, tries=hold.tries + 1))
+        if isinstance(outcome, Deferred | InDoubt) and outcome.outage:
+            # Nothing was accepted since the last trouble: one more is enough.
+            self._order(self._cut_off(outcome.reason, tries=hold.tries + 1))
         return outcome
 
     def _refuse_sender(self, outcome: Deferred, *, tries: int, away: bool = False) -> Deferred:
@@ -107,8 +108,12 @@ class Holding:
         self._order(order)
         return replace(outcome, retry_after=0.0)
 
-    def _leaving(self, reason: str, quiet_time: float, *, tries: int) -> HoldOrder:
-        return HoldOrder(OUTAGE, reason, away_seconds(tries, quiet_time), probe=tries > 1, elsewhere=True)
+    def _cut_off(self, reason: str, *, tries: int) -> HoldOrder:
+        """The provider is in trouble: the letters leave through the second region, or wait."""
+        if self.quiet_time is None:
+            return HoldOrder(OUTAGE, reason, outage_seconds(tries), probe=tries > 1)
+        seconds = away_seconds(tries, self.quiet_time)
+        return HoldOrder(OUTAGE, reason, seconds, probe=tries > 1, elsewhere=True)
 
     def _order(self, order: HoldOrder) -> None:
         """Of many letters that meet the same refusal at once, one is enough to hold the sender."""

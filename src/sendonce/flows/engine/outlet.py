@@ -206,6 +206,11 @@ class Outlet:
         return self._sender is not None and self._sender.books.idle.is_set()
 
     @property
+    def rests(self) -> bool:
+        """The provider said "not now", or cannot be reached; the next letter tells more."""
+        return self._sender is not None and self._sender.feed.rest() is not None
+
+    @property
     def settled(self) -> int:
         return self._sender.books.settled if self._sender is not None else 0
 

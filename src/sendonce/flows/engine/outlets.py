@@ -89,7 +89,7 @@ class Outlets:
         wanted = await to_daemon_thread(self._wanted, timedelta(0))
         now = time.monotonic()
         for way, served in self._served.items():
-            if not served.outlet.idle:
+            if not served.outlet.idle or served.outlet.rests:
                 served.busy_at = now
             if way not in wanted.open or now - served.busy_at > IDLE_FOR:
                 served.outlet.stop()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sendonce.domain.engine.checks import count_of
+from sendonce.domain.engine.senders import words_of_hold
 from sendonce.entrypoints.cli.context import opened_campaigns, ready_settings, time_zone
 from sendonce.entrypoints.cli.output import JsonFlag, print_json, print_table, say
 from sendonce.entrypoints.views import books_view
@@ -186,6 +187,8 @@ def _view(view: CampaignView) -> dict[str, Any]:
                 "address": each.address,
                 "state": each.state,
                 "reason": each.reason,
+                "held_at": each.hold.held_at if each.hold else None,
+                "next_try_at": each.hold.next_try if each.hold else None,
                 "sent_24h": each.sent_24h,
                 "bounces": each.record.bounces,
                 "complaints": each.record.complaints,
@@ -232,7 +235,7 @@ def _print(view: CampaignView) -> None:
             f"{each.limits.pace:.0%}",
             each.record.bounces,
             each.record.complaints,
-            each.reason,
+            words_of_hold(each.hold) if each.hold else each.reason,
         ]
         for each in view.senders
     ]

@@ -191,8 +191,7 @@ def hold(
         lasting = timedelta(hours=hours) if hours is not None else None
         held = hold_by_word(store, key, reason, lasting, getpass.getuser())
     if json:
-        until = None if held.until_released else held.next_try_at
-        print_json({"held": key, "reason": held.reason, "until": until})
+        print_json({"held": key, "reason": held.reason, "until": held.next_try})
     else:
         say(f"Held {key}. To let it go: sendonce sender release {key}")
 
@@ -232,8 +231,7 @@ def fail_over(
         moved = fail_over(store, keys, reason, lasting, getpass.getuser())
     region = read_key(keys.second or "").account
     if json:
-        until = None if moved.until_released else moved.next_try_at
-        print_json({"moved": keys.home, "region": region, "reason": moved.reason, "until": until})
+        print_json({"moved": keys.home, "region": region, "reason": moved.reason, "until": moved.next_try})
     else:
         say(f"Letters of {keys.home} leave through {region} now.")
         say(f"To go back: sendonce sender fail-back {keys.home}")
@@ -323,6 +321,6 @@ def _view(view: SenderView) -> dict[str, Any]:
         "code": hold.code if hold else None,
         "reason": hold.reason if hold else words_of_away(view.keys, away) if away else None,
         "held_at": hold.held_at if hold else None,
-        "next_try_at": hold.next_try_at if hold and not hold.until_released else None,
+        "next_try_at": hold.next_try if hold else None,
         "tries": hold.tries if hold else 0,
     }

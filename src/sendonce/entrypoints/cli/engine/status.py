@@ -12,7 +12,7 @@ from sendonce.domain.engine.checks import count_of
 from sendonce.domain.engine.gauges import per_hour
 from sendonce.domain.engine.moments import shown_moment
 from sendonce.domain.engine.overview import Overview
-from sendonce.domain.engine.senders import read_key
+from sendonce.domain.engine.senders import read_key, words_of_hold
 from sendonce.entrypoints.cli.context import opened_campaigns, ready_settings, time_zone
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
 
@@ -74,7 +74,7 @@ def _lines(shown: Overview, zone: tzinfo) -> Iterator[str]:
     missing = f", {shown.missing} missing ('sendonce workers list')" if shown.missing else ""
     yield f"Workers     {shown.at_work} at work{missing}."
     for hold in shown.holds:
-        yield f"Held        {read_key(hold.key).address}: {hold.reason}"
+        yield f"Held        {read_key(hold.key).address}: {words_of_hold(hold)}"
     for each in shown.mailboxes:
         yield f"Mailbox     {each.mailbox}: {_reading(each.read_at, each.trouble, zone)}"
     if shown.last_event is not None:
