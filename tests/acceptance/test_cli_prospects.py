@@ -183,3 +183,19 @@ def test_a_run_is_of_one_manner(commands: Commands) -> None:
     done = commands.run("prospect", "run", "--once", "--loop")
     assert done.returncode == 2
     assert "one of --once, --loop and --until-idle" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["companies", "audit"], "No company is on the contact list yet"),
+        (["companies", "review"], "No pair waits for review."),
+        (["letters", "review"], "No letter waits for review."),
+        (["companies", "list"], "0 companies"),
+    ],
+)
+def test_an_empty_house_says_so(command: list[str], said: str, sqlite_url: str, tmp_path: Path) -> None:
+    done = Commands(sqlite_url, tmp_path).run(*command)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(said)
+    assert "Times are" not in done.stdout

@@ -26,7 +26,8 @@ def listed(folder: Path) -> Any:
 def test_a_search_is_added_once(tmp_path: Path) -> None:
     said = search(tmp_path, "add", "производители насосов", "--region", "Казань", "--pages", "3")
     assert "1 search, 3 requests" in said
-    assert "known already" in search(tmp_path, "add", "Производители  насосов", "--region", "43")
+    again = search(tmp_path, "add", "Производители  насосов", "--region", "43")
+    assert again == "1 search was known already.\n"
     (query,) = listed(tmp_path)
     assert {name: query[name] for name in ("text", "region", "region_code", "pages", "state", "results")} == {
         **{"text": "производители насосов", "region": "Казань", "region_code": "43"},

@@ -56,7 +56,9 @@ def print_table(
     from rich.table import Table
     from rich.text import Text
 
-    caption = f"Times are those of {zone}." if zone else None
+    rows = [*rows]
+    has_moments = any(isinstance(value, datetime) for row in rows for value in row)
+    caption = f"Times are those of {zone}." if zone and has_moments else None
     table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
     for column in columns:
         table.add_column(column, overflow="fold", no_wrap=column == "id")
@@ -75,6 +77,8 @@ def shown_of(shown: int, total: int, one: str, many: str = "") -> str:
 def _cell(value: Any, zone: tzinfo | None) -> str:
     if value is None:
         return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, datetime):
         return value.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
     # Names come from outside: a control character must not reach the terminal.

@@ -15,7 +15,7 @@ from sendonce.domain.prospecting.contact_audits import read_truth
 from sendonce.domain.prospecting.contacts import Contacts
 from sendonce.domain.prospecting.kept_contacts import Contact, ContactKind
 from sendonce.domain.prospecting.sites import SiteKind, shown_domain
-from sendonce.entrypoints.cli.context import check_outputs, opened_prospects, ready_settings, time_zone
+from sendonce.entrypoints.cli.context import check_outputs, opened_prospects, ready_settings
 from sendonce.entrypoints.cli.output import (
     JsonFlag,
     as_dict,
@@ -97,7 +97,7 @@ def list_(
     shown = [(row[1], *row[3:6], *row[8:11]) for row in rows]
     columns = ["company", "contact", "quality", "source", "role", "primary", "takes mail"]
     total = counts.get(kind, 0) if kind else sum(counts.values())
-    print_table(shown_of(len(found), total, "contact"), columns, shown, time_zone(settings))
+    print_table(shown_of(len(found), total, "contact"), columns, shown)
 
 
 @group.command()

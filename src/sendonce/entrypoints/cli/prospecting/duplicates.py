@@ -160,6 +160,9 @@ def _write(found: Audit, output: Any) -> None:
 
 
 def _say_audit(found: Audit, output: Any) -> None:
+    if not found.listed:
+        say("No company is on the contact list yet: 'sendonce prospect run' fills it.")
+        return
     say(
         f"{count_of(found.listed, 'company', 'companies')} on the contact list; "
         f"{found.repeated} repeated ({found.share:.2%}, the target is at most {found.target:.1%})."

@@ -31,12 +31,16 @@ def review_letters(
 ) -> None:
     """Until no letter waits, or the keys end. Keys may be typed, or come through a pipe, one a line."""
     counts = {"approved": 0, "rejected": 0, "skipped": 0}
+    letter = None
     for letter in waiting:
         show_letter(letter, direction_of(letter))
         verdict = _ask_about(store, letter, direction_of(letter), actor, editor)
         if verdict is None:
             break
         counts[verdict] += 1
+    if letter is None:
+        say("No letter waits for review.")
+        return
     say(", ".join(f"{number} {word}" for word, number in counts.items()) + ".")
 
 

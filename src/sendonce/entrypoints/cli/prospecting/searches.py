@@ -90,7 +90,7 @@ def _say_added(added: list[AddedSearch] | Any) -> None:
             "'sendonce prospect run' submits them when the night window is open."
         )
     if known := len(added) - len(new):
-        say(f"{count_of(known, 'search', 'searches')} of these were known already.")
+        say(f"{count_of(known, 'search was', 'searches were')} known already.")
 
 
 @group.command("list")
@@ -122,7 +122,8 @@ def list_(
         for q in queries
     ]
     columns = ["id", "search", "region", "pages", "state", "results", "direction", "reason", "added"]
-    title = f"The newest {limit} searches" if len(queries) == limit else f"{len(queries)} searches"
+    number = count_of(len(queries), "search", "searches")
+    title = f"The newest {number}" if len(queries) == limit else number
     print_table(title, columns, rows, time_zone(settings))
 
 
