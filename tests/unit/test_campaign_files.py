@@ -49,6 +49,11 @@ def test_a_whole_file() -> None:
     assert (campaign.brakes.bounce, campaign.brakes.complaint) == (0.03, 0.001)
 
 
+def test_times_may_be_those_of_toml() -> None:
+    window = read_campaign(WHOLE.replace('"10:00"', "10:00:00")).window
+    assert window.opens == time(10)
+
+
 def test_the_shortest_file() -> None:
     campaign = read_campaign('name="n"\ntenant="t"\ndirection="d"\n[[step]]\nsubject="s"\ntext="t"\n')
     assert campaign.window.days == {0, 1, 2, 3, 4}
@@ -69,9 +74,19 @@ def test_the_shortest_file() -> None:
         ('after = "3d"\n', "", "Line 15: a follow-up says how long it waits"),
         ('after = "3d"', 'after = "soon"', 'Line 16: A delay is written "3d"'),
         ('after = "3d"', 'after = "0d"', "Line 16: A delay is more than nothing"),
-        ("bounce = 0.03", "bounce = 3", "Line 20: The limit of the brake bounce is a share"),
+        ("bounce = 0.03", "bounce = 3", "Line 21: The limit of the brake bounce is a share"),
         ("bounce = 0.03", 'bounce = "3%"', "Line 21: bounce is a number"),
         ("bounce = 0.03", "bounces = 0.03", "Line 21: there is no 'bounces' here. Did you mean bounce"),
+        ("bounce = 0.03", "bounce_window = 5", "Line 21: there is no 'bounce_window' here"),
+        ("bounce = 0.03", "bounce = nan", "Line 21: The limit of the brake bounce is a share"),
+        ('from = "10:00"', 'from = "10:00+03:00"', "Line 7: A time of the day is written"),
+        ('from = "10:00"', 'from = "24:00"', "Line 7: A time of the day is written"),
+        ("2027-01-01]", "2027-01-01T00:00:00]", "Line 10: A holiday is written .* not '2027-01-01 00:00:00'"),
+        ('"2026-12-31"', '"31.12.2026"', "Line 10: A holiday is written .* not '31.12.2026'"),
+        ('tenant = "acme"', 'tenant = "../x"', "Line 2: '../x' cannot be the id of a tenant"),
+        ('direction = "pumps"', 'direction = "a b"', "Line 3: 'a b' cannot be the id of a direction"),
+        ('name = "Pumps, autumn"', r'name = "a\u0000b"', "Line 1: name is one line of at most 200"),
+        ('name = "Pumps, autumn"', f'name = "{"x" * 201}"', "Line 1: name is one line of at most 200"),
         ('tenant = "acme"', "tenant = acme", "Line 2: this is not TOML"),
         ("[[step]]\ntemplate", "[step]\ntemplate", "not TOML"),
     ],

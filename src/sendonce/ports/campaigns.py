@@ -201,6 +201,12 @@ class Receivers(Protocol):
         """In bounded time. What could not be found out is left out."""
 
 
+class Images(Protocol):
+    """Pictures of letters, under the hash of their content."""
+
+    def put(self, sha256: str, content_type: str, content: bytes) -> None: ...
+
+
 class Pools(Protocol):
     """The senders of directions, and what each may do."""
 
@@ -221,3 +227,6 @@ class CampaignStore(TenantStore, WatchStore, Protocol):
     leads: Leads
     found_contacts: FoundContacts
     pools: Pools
+
+    @property
+    def assets(self) -> Images: ...

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sendonce.domain.campaigns.accounts import parse_account_limits
 from sendonce.domain.campaigns.campaign_files import CampaignFile, StepSource
-from sendonce.domain.campaigns.campaigns import NewCampaign, NewStep
+from sendonce.domain.campaigns.campaigns import Image, NewCampaign, NewStep
 from sendonce.domain.campaigns.clock import CampaignClock
 from sendonce.domain.campaigns.costs import UnitPrice, read_prices
 from sendonce.domain.campaigns.leads import NewLead
@@ -24,13 +24,16 @@ from sendonce.domain.engine.letters import Letter
 from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity
 from sendonce.domain.engine.templates import half_written
 from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.mailouts.letter_files import WrittenLetter
+from sendonce.domain.mailouts.mailouts import NewMailout
 from sendonce.domain.people.subscribers import BadRow
-from sendonce.errors import BadInput, BadSetting
+from sendonce.errors import BadInput, BadSetting, Unsendable
 from sendonce.flows.campaigns.desk import USUAL_ROUND, CampaignDesk
 from sendonce.flows.campaigns.keep_hours import CampaignTimetable
 from sendonce.settings import Settings
 from sendonce.wiring.house import time_zone
 from sendonce.wiring.letters import letter_in_file
+from sendonce.wiring.messages import sample_message_settings
 from sendonce.wiring.senders import account_of, keys_of
 
 if TYPE_CHECKING:
@@ -151,44 +154,56 @@ def campaign_in_file(settings: Settings, file: Path) -> tuple[CampaignFile, NewC
         raise BadInput(f"{file} cannot be read: {exc.strerror}.") from exc
     except BadInput as exc:
         raise BadInput(f"{file}: {exc}") from exc
-    steps = tuple(NewStep(_checked_letter(settings, file, step), step.after) for step in said.steps)
+    steps = tuple(_new_step(settings, file, step) for step in said.steps)
     return said, NewCampaign(said.name, said.direction, said.window, said.brakes, steps)
 
 
-def _checked_letter(settings: Settings, file: Path, step: StepSource) -> Letter:
-    letter = _letter(settings, file, step)
-    if braces := half_written(f"{letter.subject}\n{letter.text}"):
-        raise BadInput(
-            f"{file}: Line {step.line}: {braces} would be sent as it stands. "
-            'A field is written {{ name | default: "friends" }}.'
-        )
-    return letter
+def _new_step(settings: Settings, file: Path, step: StepSource) -> NewStep:
+    try:
+        written = _written(settings, file.parent, step)
+        letter = written.new.letter
+        assert letter is not None
+        if braces := half_written(f"{letter.subject}\n{letter.text}"):
+            raise BadInput(
+                f"{braces} would be sent as it stands. "
+                'A field is written {{ name | default: "friends" }}.'
+            )
+        if written.new.send_at is not None:
+            raise BadInput(
+                "send_at is for mailouts. A letter of a campaign leaves by its window and its delay."
+            )
+    except (BadInput, Unsendable) as exc:
+        raise BadInput(f"{file}: Line {step.line}: {exc}") from exc
+    images = tuple(Image(asset.sha256, asset.content_type, asset.content) for asset in written.assets)
+    return NewStep(letter, step.after, images)
 
 
-def _letter(settings: Settings, file: Path, step: StepSource) -> Letter:
+def _written(settings: Settings, folder: Path, step: StepSource) -> WrittenLetter:
     if step.template is None:
         assert step.subject is not None
         assert step.text is not None
-        return _plain_letter(step.subject, step.text)
-    template = file.parent / step.template
+        return _plain_letter(settings, step.subject, step.text)
+    template = folder / step.template
     if not template.is_file():
-        raise BadInput(f"{file}: Line {step.line}: there is no file {template}.")
+        raise BadInput(f"there is no file {template}.")
     try:
-        letter = letter_in_file(settings, template).new.letter
+        return letter_in_file(settings, template)
     except BadInput as exc:
-        raise BadInput(f"{file}: Line {step.line}: {exc}") from exc
-    assert letter is not None
-    return letter
+        raise BadInput(f"{template}: {exc}") from exc
 
 
-def _plain_letter(subject: str, text: str) -> Letter:
-    """Words as they are written, as a person would send them."""
+def _plain_letter(settings: Settings, subject: str, text: str) -> WrittenLetter:
+    """Words as they are written, as a person would send them. Raises BadInput for what cannot be sent."""
     from html import escape
+
+    from sendonce.flows.mailouts.preflight import check_letter
 
     paragraphs = "".join(
         f"<p>{escape(part, quote=False)}</p>".replace("\n", "<br>") for part in text.strip().split("\n\n")
     )
-    return Letter(subject, "", f"<html><body>{paragraphs}</body></html>", text.strip())
+    letter = Letter(subject, "", f"<html><body>{paragraphs}</body></html>", text.strip())
+    check_letter(letter, sample_message_settings(settings), "new")
+    return WrittenLetter(NewMailout(subject, "file", letter))
 
 
 def unit_prices() -> list[UnitPrice]:

@@ -27,23 +27,27 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date, timedelta
+from dataclasses import replace
+from datetime import date, datetime, timedelta
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, TypeVar
 
-from sendonce.domain.campaigns.brakes import Limits
+from sendonce.domain.campaigns.brakes import Limits, Rule
 from sendonce.domain.campaigns.campaign_files import CampaignFile, StepSource, parse_delay
 from sendonce.domain.campaigns.windows import Window, parse_days, parse_hour, parse_zone
+from sendonce.domain.people.directions import checked_name, tenant_named
 from sendonce.errors import BadInput
 
 _TOP = ("name", "tenant", "direction", "window", "step", "brakes")
 _WINDOW = ("days", "from", "to", "timezone", "holidays")
 _STEP = ("template", "subject", "text", "after")
-_BRAKES = ("bounce", "complaint", "deferral", "bounce_window", "complaint_window", "deferral_window")
+_BRAKES = tuple(Rule)
 _HEADER = re.compile(r"\s*\[\[?\s*([A-Za-z0-9_.-]+)\s*\]\]?")
 _KEY = re.compile(r"""\s*["']?([A-Za-z0-9_-]+)["']?\s*=""")
 _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)")
 _MAX_STEPS = 20
+_LONGEST_NAME = 200
 
 T = TypeVar("T")
 
@@ -94,6 +98,9 @@ class _Reader:
         name, tenant, direction = (
             self._text(self._found, "", 0, key, required=True) for key in ("name", "tenant", "direction")
         )
+        self._parsed(_check_name, name, "", 0, "name")
+        self._parsed(tenant_named, tenant, "", 0, "tenant")
+        self._parsed(partial(checked_name, "direction"), direction, "", 0, "direction")
         return CampaignFile(name, tenant, direction, self._steps(), self._window(), self._brakes())
 
     def _steps(self) -> tuple[StepSource, ...]:
@@ -147,10 +154,12 @@ class _Reader:
 
     def _brakes(self) -> Limits:
         table = self._table("brakes", _BRAKES)
+        limits = Limits()
         for key, value in table.items():
             if not isinstance(value, int | float) or isinstance(value, bool):
                 raise self._wrong("brakes", 0, key, f"{key} is a number, not {value!r}")
-        return self._parsed(lambda limits: Limits(**limits), table, "brakes", 0, "")
+            limits = self._parsed(partial(_with_share, limits, key), value, "brakes", 0, key)
+        return limits
 
     def _table(self, name: str, known: Iterable[str]) -> Mapping[str, Any]:
         table = self._found.get(name, {})
@@ -188,10 +197,26 @@ class _Reader:
         return BadInput(f"Line {self._lines.of(name, index, key)}: {what}{end}")
 
 
+def _with_share(limits: Limits, rule: str, share: float) -> Limits:
+    changes: dict[str, Any] = {rule: share}
+    return replace(limits, **changes)
+
+
+def _check_name(name: str) -> None:
+    if len(name) > _LONGEST_NAME or not name.isprintable():
+        raise BadInput(f"name is one line of at most {_LONGEST_NAME} characters, not {name[:60]!r}.")
+
+
 def _parse_holidays(days: object) -> frozenset[date]:
     if not isinstance(days, list):
         raise BadInput(f'holidays is a list like ["2026-12-31"], not {days!r}.')
+    return frozenset(map(_parse_holiday, days))
+
+
+def _parse_holiday(day: object) -> date:
+    if isinstance(day, date) and not isinstance(day, datetime):
+        return day
     try:
-        return frozenset(day if isinstance(day, date) else date.fromisoformat(str(day)) for day in days)
+        return date.fromisoformat(str(day))
     except ValueError:
-        raise BadInput(f'A holiday is written "2026-12-31": {days!r}.') from None
+        raise BadInput(f'A holiday is written "2026-12-31", not {str(day)!r}.') from None

@@ -47,10 +47,19 @@ ARROWS: Mapping[CampaignStatus, frozenset[CampaignStatus]] = {
 """Where a campaign may go from each status. Stopping is final."""
 
 
+class Image(NamedTuple):
+    """A picture of a letter, which is shown under its hash."""
+
+    sha256: str
+    content_type: str
+    content: bytes
+
+
 @dataclass(frozen=True, slots=True)
 class NewStep:
     letter: Letter
     after: timedelta
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
