@@ -13,7 +13,13 @@ from typing import NamedTuple
 
 from sendonce.adapters.files.csv_cells import unguarded
 from sendonce.adapters.sources.csv_records import CsvRecords
-from sendonce.adapters.sources.subscribers_csv import EMAIL_TITLES, NAME_TITLES, read_heading, with_title
+from sendonce.adapters.sources.subscribers_csv import (
+    EMAIL_TITLES,
+    NAME_TITLES,
+    objection_to,
+    read_heading,
+    with_title,
+)
 from sendonce.adapters.sources.text_encoding import open_text
 from sendonce.domain.campaigns.leads import MAX_FIELD, NewLead
 from sendonce.domain.campaigns.receivers import Receiver, receiver_of_domain
@@ -42,6 +48,14 @@ class _Layout(NamedTuple):
     company: int | None
     zone: int | None
     fields: dict[int, str]
+    width: int
+    encoding: str
+
+    @property
+    def one_line(self) -> dict[str, int]:
+        """Names stand in headers, where a line ends the header."""
+        named = {"name": self.name, "company": self.company}
+        return {what: column for what, column in named.items() if column is not None}
 
 
 def read_leads(
@@ -52,7 +66,7 @@ def read_leads(
         with path.open("rb") as raw, open_text(raw, str(path), encoding) as file:
             records = CsvRecords(file)
             heading = read_heading(records, str(path))
-            layout = _layout(heading.titles, columns, str(path))
+            layout = _layout(heading.titles, columns, str(path), file.encoding)
             for block in records.blocks(heading.delimiter, len(heading.titles)):
                 rows = zip(*block.columns, strict=True) if block.columns else block.records
                 for line, cells in zip(block.lines, rows, strict=True):
@@ -63,7 +77,7 @@ def read_leads(
         raise BadInput(f"{path} cannot be read: {exc.strerror}.") from exc
 
 
-def _layout(titles: Sequence[str], columns: Mapping[str, str], path: str) -> _Layout:
+def _layout(titles: Sequence[str], columns: Mapping[str, str], path: str, encoding: str) -> _Layout:
     chosen = {target: with_title(titles, title, path) for target, title in columns.items()}
     email = chosen.pop("email", _titled(titles, EMAIL_TITLES))
     if email is None:
@@ -76,7 +90,8 @@ def _layout(titles: Sequence[str], columns: Mapping[str, str], path: str) -> _La
     zone = chosen.pop("timezone", _titled(titles, _ZONE_TITLES))
     taken = {email, zone}
     fields = {n: _variable(title) for n, title in enumerate(titles) if n not in taken and _variable(title)}
-    return _Layout(email, name, company, zone, {**fields, **{n: each for each, n in chosen.items()}})
+    fields |= {n: each for each, n in chosen.items()}
+    return _Layout(email, name, company, zone, fields, len(titles), encoding)
 
 
 def _titled(titles: Sequence[str], known: Sequence[str]) -> int | None:
@@ -93,6 +108,9 @@ def _lead(line: int, cells: Sequence[str], layout: _Layout) -> NewLead | BadRow:
         return cells[column] or None if column is not None and column < len(cells) else None
 
     written = cell(layout.email) or ""
+    wrong = objection_to(cells, "".join(cells), layout.width, layout.one_line, layout.encoding)
+    if wrong is not None:
+        return BadRow(line, written[:100], wrong)
     try:
         address = parse_address(written)
         zone = cell(layout.zone)

@@ -308,21 +308,30 @@ class _Layout:
             chunk.people.consents[address.key] = cells[self.ours.consent]
 
     def _objection(self, cells: list[str], together: str) -> str | None:
-        if len(together) >= MAX_LINE:
-            return f"the line has {MAX_LINE} characters or more"
-        if "\x00" in together:
-            return "it contains a NUL byte"
-        if _NOT_TEXT.search(together):
-            shown = "UTF-8" if self.encoding.startswith("utf-8") else self.encoding
-            return f"it is not {shown}. Save the file as «CSV UTF-8», or give --encoding"
-        control = _CONTROL.search(together)
-        if control:
-            return f"it contains the control character U+{ord(control[0]):04X}"
-        if self.name is not None and _LINE_BREAK.search(cells[self.name].strip()):
-            return "the name has a line break in it"
-        if any(cell.strip() for cell in cells[self.width :]):
-            return f"it has {len(cells)} cells, but the first line names {self.width} columns"
-        return None
+        one_line = {"name": self.name} if self.name is not None else {}
+        return objection_to(cells, together, self.width, one_line, self.encoding)
+
+
+def objection_to(
+    cells: Sequence[str], together: str, width: int, one_line: Mapping[str, int], encoding: str
+) -> str | None:
+    """What is wrong with a line, whatever its columns mean; ``one_line`` are cells without line breaks."""
+    if len(together) >= MAX_LINE:
+        return f"the line has {MAX_LINE} characters or more"
+    if "\x00" in together:
+        return "it contains a NUL byte"
+    if _NOT_TEXT.search(together):
+        shown = "UTF-8" if encoding.startswith("utf-8") else encoding
+        return f"it is not {shown}. Save the file as «CSV UTF-8», or give --encoding"
+    control = _CONTROL.search(together)
+    if control:
+        return f"it contains the control character U+{ord(control[0]):04X}"
+    for what, column in one_line.items():
+        if _LINE_BREAK.search("".join(cells[column : column + 1]).strip()):
+            return f"the {what} has a line break in it"
+    if any(cell.strip() for cell in cells[width:]):
+        return f"it has {len(cells)} cells, but the first line names {width} columns"
+    return None
 
 
 def with_title(header: Sequence[str], title: str, path: str) -> int:
