@@ -49,8 +49,10 @@ def test_a_client_and_its_direction(sendonce: Run, tmp_path: Path) -> None:
     assert (again["added"], again["weight"], again["daily"]) == (False, 3, None)
     assert (
         "--weight: 0 is not from 1 to 1000"
-        in sendonce("tenant", "add", "acme", "--weight", "0", code=2).stderr
+        in sendonce("tenant", "add", "halfmade", "--weight", "0", code=2).stderr
     )
+    many = str(10**20)
+    assert f"--daily: {many} is not from" in sendonce("tenant", "add", "acme", "--daily", many, code=2).stderr
     assert [each["id"] for each in told(sendonce("tenant", "list", "--json"))] == ["acme", "default"]
     add = ("direction", "add", "--tenant", "acme", "pumps", "--jurisdiction", "ru", "--basis", "consent")
     added = told(sendonce(*add, "--note", "a form on the site", "--offer", "offer.toml", "--json"))

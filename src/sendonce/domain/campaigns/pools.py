@@ -8,6 +8,7 @@ from datetime import date, datetime
 from sendonce.domain.campaigns.rotation import Record
 from sendonce.domain.campaigns.warm_up import allowed_today
 from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.people.directions import MOST_DAILY
 from sendonce.errors import BadInput
 
 
@@ -33,6 +34,13 @@ class SenderLimits:
             raise BadInput(f"--daily: {self.daily} is too few. Write how many letters a day it may send.")
         if self.per_hour is not None and self.per_hour < 1:
             raise BadInput(f"--per-hour: {self.per_hour} is too few. Leave it out for no limit an hour.")
+        for option, most in (
+            ("daily", self.daily),
+            ("per-hour", self.per_hour or 0),
+            ("ramp", max(self.ramp, default=0)),
+        ):
+            if most > MOST_DAILY:
+                raise BadInput(f"--{option}: {most} is too many. The most is {MOST_DAILY}.")
 
     def allowed_on(self, day: date) -> int:
         """How many letters it may send on a day."""

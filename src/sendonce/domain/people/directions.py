@@ -23,6 +23,8 @@ LANGUAGES = ("ru", "en")
 USUAL_LANGUAGE = "ru"
 HEAVIEST = 1000
 """The greatest weight of a tenant."""
+MOST_DAILY = 1_000_000_000
+"""The greatest limit of letters a day that says anything."""
 
 
 class Basis(StrEnum):
@@ -90,6 +92,14 @@ class Direction:
 def tenant_named(text: str) -> TenantId:
     """Raises BadInput for what cannot be a tenant's id."""
     return TenantId(checked_name("tenant", text))
+
+
+def check_terms(weight: int | None, daily: int | None) -> None:
+    """Raises BadInput for a weight or a limit that makes no sense."""
+    if weight is not None and not 1 <= weight <= HEAVIEST:
+        raise BadInput(f"--weight: {weight} is not from 1 to {HEAVIEST}.")
+    if daily is not None and not 0 <= daily <= MOST_DAILY:
+        raise BadInput(f"--daily: {daily} is not from 1 to {MOST_DAILY}. Write 0 for no limit.")
 
 
 def checked_name(what: str, text: str) -> str:

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 from sendonce.domain.engine.tenants import TenantId
 from sendonce.domain.people.directions import (
-    HEAVIEST,
     USUAL_LANGUAGE,
     Direction,
     NewDirection,
     Tenant,
+    check_terms,
     tenant_named,
 )
 from sendonce.domain.people.offers import read_offer, require_language
-from sendonce.errors import BadInput, NotFound
+from sendonce.errors import NotFound
 from sendonce.ports.people import TenantStore
 
 
@@ -28,6 +28,7 @@ def set_terms(
     store: TenantStore, tenant_id: str, weight: int | None, daily: int | None, actor: str
 ) -> Tenant:
     """What is None stays as it was; a ``daily`` of 0 is no limit."""
+    check_terms(weight, daily)
     known = require_tenant(store, tenant_id)
     before = store.tenants.get(known)
     assert before is not None
@@ -36,10 +37,6 @@ def set_terms(
         weight=before.weight if weight is None else weight,
         daily=before.daily if daily is None else daily or None,
     )
-    if not 1 <= after.weight <= HEAVIEST:
-        raise BadInput(f"--weight: {after.weight} is not from 1 to {HEAVIEST}.")
-    if after.daily is not None and after.daily < 0:
-        raise BadInput(f"--daily: {after.daily} is below 0. Write 0 for no limit.")
     if after != before:
         store.tenants.set_terms(known, after.weight, after.daily, actor)
     return after

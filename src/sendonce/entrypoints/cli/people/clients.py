@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from sendonce.domain.engine.checks import count_of
-from sendonce.domain.people.directions import Basis, NewDirection, tenant_named
+from sendonce.domain.people.directions import Basis, NewDirection, check_terms, tenant_named
 from sendonce.domain.people.legal_gate import why_blocked
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.cli.context import opened_clients, opened_prospects, ready_settings, time_zone
@@ -40,6 +40,7 @@ def add_tenant(
     from sendonce.flows.people.add_client import add_tenant, set_terms
 
     tenant_named(tenant)
+    check_terms(weight, daily)
     with opened_clients(ready_settings(), make=True) as store:
         added = add_tenant(store, tenant, name, getpass.getuser())
         terms = set_terms(store, tenant, weight, daily, getpass.getuser())
