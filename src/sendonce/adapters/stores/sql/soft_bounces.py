@@ -28,6 +28,12 @@ E, J, P, S = delivery_events.c, message_jobs.c, subscribers.c, suppressions.c
 
 _IS_SOFT = (S.reason == SuppressionReason.BOUNCE) & (S.note == SOFT_BOUNCE_NOTE)
 
+# Built once: that takes longer than running them.
+_OUTWEIGH_EVERYWHERE = (
+    suppressions.update().where(S.key == sa.bindparam("own_key"), _IS_SOFT).values(note=sa.bindparam("note"))
+)
+_OUTWEIGH = _OUTWEIGH_EVERYWHERE.where(S.tenant_id == sa.bindparam("scope"))
+
 
 class SoftBounces:
     """``limit`` letters in a row that came back suppress their recipient; a later proof that one of them
@@ -81,8 +87,10 @@ class SoftBounces:
 
     def outweigh(self, tx: Connection, key: str, scope: str, note: str | None) -> None:
         """A permanent bounce is told: from now on it is the reason, and nothing lifts it."""
-        own = S.key == key if scope == EVERYBODY else (S.key == key) & (S.tenant_id == scope)
-        tx.execute(suppressions.update().where(own, _IS_SOFT).values(note=note))
+        if scope == EVERYBODY:
+            tx.execute(_OUTWEIGH_EVERYWHERE, {"own_key": key, "note": note})
+        else:
+            tx.execute(_OUTWEIGH, {"own_key": key, "scope": scope, "note": note})
 
     def _one_at_a_time(self, tx: Connection, job: TrackedJob) -> None:
         """Two events of one person wait for each other, or each would count without the other.

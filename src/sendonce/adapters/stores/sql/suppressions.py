@@ -133,6 +133,19 @@ def _own(job: Any) -> sa.Select[Any]:
     return sa.select(suppressions).where(S.key == job.suppression_key, S.tenant_id == job.tenant_id)
 
 
+# Built once: that takes longer than running them, and a bounce needs four.
+_OWN = suppressions.update().where(S.key == sa.bindparam("own_key"), S.tenant_id == sa.bindparam("scope"))
+_SUPPRESS = sa.text(
+    "INSERT INTO suppressions (key, tenant_id, address, reason, note, job_id, created_at) "
+    "VALUES (:own_key, :scope, :address, :reason, :note, :job, :now) "
+    "ON CONFLICT (key, tenant_id) DO NOTHING"
+).bindparams(sa.bindparam("now", type_=S.created_at.type), sa.bindparam("job", type_=S.job_id.type))
+_SUPPRESS_FOR_GRAVER = _OWN.where(S.reason.in_(sa.bindparam("lighter", expanding=True))).values(
+    reason=sa.bindparam("reason"), note=sa.bindparam("note")
+)
+_FORGET_LETTER = _OWN.where(S.job_id.is_not(None)).values(job_id=None)
+
+
 def suppress(
     tx: Connection,
     key: str,
@@ -147,18 +160,14 @@ def suppress(
 
     ``job_id`` is the letter whose link was clicked. Whatever else denies the same address cannot be undone.
     """
-    insert = sa.text(
-        "INSERT INTO suppressions (key, tenant_id, address, reason, note, job_id, created_at) "
-        "VALUES (:key, :scope, :address, :reason, :note, :job, :now) ON CONFLICT (key, tenant_id) DO NOTHING"
-    ).bindparams(sa.bindparam("now", now, S.created_at.type), sa.bindparam("job", job_id, S.job_id.type))
-    values = {"key": key, "scope": scope, "address": address, "reason": reason, "note": note}
-    if tx.execute(insert, values).rowcount == 1:
+    own: dict[str, Any] = {"own_key": key, "scope": scope}
+    values = {"address": address, "reason": reason, "note": note, "job": job_id, "now": now}
+    if tx.execute(_SUPPRESS, own | values).rowcount == 1:
         return True
-    own = suppressions.update().where(S.key == key, S.tenant_id == scope)
     lighter = [other for other in GRAVITY if GRAVITY[other] < GRAVITY[reason]]
-    tx.execute(own.where(S.reason.in_(lighter)).values(reason=reason, note=note))
+    tx.execute(_SUPPRESS_FOR_GRAVER, own | {"lighter": lighter, "reason": reason, "note": note})
     if job_id is None:
-        tx.execute(own.where(S.job_id.is_not(None)).values(job_id=None))
+        tx.execute(_FORGET_LETTER, own)
     return False
 
 
@@ -194,6 +203,22 @@ def _gravity(reason: sa.ColumnElement[str]) -> sa.Case[int]:
     return sa.case({str(known): sa.literal_column(str(n)) for known, n in GRAVITY.items()}, value=reason)
 
 
+def _of_person(tenant: sa.ColumnElement[bool]) -> tuple[sa.Update, sa.Update]:
+    """Two statements: keep a subscriber's bounce, lower the status."""
+    person = subscribers.update().where(tenant, P.address_key == sa.bindparam("person"))
+    now = sa.bindparam("now", type_=P.updated_at.type)
+    keep_bounce = person.values(
+        bounce_type=sa.bindparam("type"), bounce_subtype=sa.bindparam("subtype"), updated_at=now
+    )
+    above = person.where(P.status.in_(sa.bindparam("above", expanding=True)))
+    return keep_bounce, above.values(status=sa.bindparam("lower"), status_updated_at=now, updated_at=now)
+
+
+_IN_TENANT = _of_person(P.tenant_id == sa.bindparam("scope"))
+# Every tenant is named where all are meant: there is no index on addresses alone.
+_IN_EVERY_TENANT = _of_person(P.tenant_id.in_(sa.select(tenants.c.id)))
+
+
 def mark_subscriber(
     tx: Connection,
     scope: TenantId,
@@ -202,16 +227,13 @@ def mark_subscriber(
     now: datetime,
     bounce: tuple[str, str | None] | None = None,
 ) -> None:
-    """Lower a subscriber's status: pending or active → bounced → unsubscribed, never back up.
-
-    Every tenant is named where all are meant: there is no index on addresses alone.
-    """
-    of_scope = P.tenant_id.in_(sa.select(tenants.c.id)) if scope == EVERYBODY else P.tenant_id == scope
-    person = subscribers.update().where(of_scope, P.address_key == address_key)
+    """Lower a subscriber's status: pending or active → bounced → unsubscribed, never back up."""
+    keep_bounce, lower_status = _IN_EVERY_TENANT if scope == EVERYBODY else _IN_TENANT
+    person = {"person": address_key, "now": now} | ({} if scope == EVERYBODY else {"scope": scope})
     if bounce is not None:
-        tx.execute(person.values(bounce_type=bounce[0], bounce_subtype=bounce[1], updated_at=now))
+        tx.execute(keep_bounce, person | {"type": bounce[0], "subtype": bounce[1]})
     above = ["pending", "active"] + ([] if status == "bounced" else ["bounced"])
-    tx.execute(person.where(P.status.in_(above)).values(status=status, status_updated_at=now, updated_at=now))
+    tx.execute(lower_status, person | {"above": above, "lower": status})
 
 
 def as_suppression(row: Row[Any]) -> Suppression:
