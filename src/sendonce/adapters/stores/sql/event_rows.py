@@ -67,10 +67,11 @@ class EventRows(Protocol):
     def known(self, tx: Connection, ids: Collection[str], keys: Collection[str]) -> Known:
         """Which of these event ids and natural keys have a row."""
 
-    def insert(self, tx: Connection, rows: list[EventRow]) -> bool:
-        """False if somebody else has inserted one of them since ``known``."""
+    def write(self, tx: Connection, rows: list[EventRow], jobs: Collection[TrackedJob]) -> bool:
+        """Insert the events and update the jobs that they change.
 
-    def update_jobs(self, tx: Connection, jobs: Iterable[TrackedJob]) -> None: ...
+        False if somebody else has inserted one of the events since ``known``: then nothing may be committed.
+        """
 
 
 def event_rows_of(database: Database) -> EventRows:
@@ -97,15 +98,13 @@ class SqliteEventRows:
         asked = (json.dumps(list(ids)), json.dumps(list(keys)))
         return Known.of(self._driver(tx).execute(self._db.statement("events_known"), asked))
 
-    def insert(self, tx: Connection, rows: list[EventRow]) -> bool:
+    def write(self, tx: Connection, rows: list[EventRow], jobs: Collection[TrackedJob]) -> bool:
         moment = self._db.moment
-        values = [(*row[:-3], moment(row.occurred_at), moment(row.received_at), row.raw) for row in rows]
-        self._driver(tx).executemany(self._db.statement("insert_events"), values)
+        told = [(*row[:-3], moment(row.occurred_at), moment(row.received_at), row.raw) for row in rows]
+        changed = [(*self._changeable(job), job.id) for job in jobs]
+        self._driver(tx).executemany(self._db.statement("insert_events"), told)
+        self._driver(tx).executemany(self._db.statement("update_event_jobs"), changed)
         return True
-
-    def update_jobs(self, tx: Connection, jobs: Iterable[TrackedJob]) -> None:
-        values = [(*self._changeable(job), job.id) for job in jobs]
-        self._driver(tx).executemany(self._db.statement("update_event_jobs"), values)
 
     def _changeable(self, job: TrackedJob) -> Iterable[Any]:
         for value in job[_STATE:]:
@@ -140,16 +139,13 @@ class PostgresEventRows:
     def known(self, tx: Connection, ids: Collection[str], keys: Collection[str]) -> Known:
         return Known.of(self._execute(tx, "events_known", {"ids": list(ids), "keys": list(keys)}))
 
-    def insert(self, tx: Connection, rows: list[EventRow]) -> bool:
+    def write(self, tx: Connection, rows: list[EventRow], jobs: Collection[TrackedJob]) -> bool:
         # In one order, so that two groups with the same events wait in line and not for each other.
         told = [_event_as_json(row) for row in sorted(rows, key=lambda row: row.natural_key)]
-        inserted = self._execute(tx, "insert_events", {"events": f"[{','.join(told)}]"}).rowcount
+        changed = json.dumps([_fields(job, job._fields) for job in jobs])
+        values = {"events": f"[{','.join(told)}]", "jobs": changed}
+        (inserted,) = self._execute(tx, "write_events", values).fetchone()
         return bool(inserted == len(rows))
-
-    def update_jobs(self, tx: Connection, jobs: Iterable[TrackedJob]) -> None:
-        self._execute(
-            tx, "update_event_jobs", {"jobs": json.dumps([_fields(job, job._fields) for job in jobs])}
-        )
 
     def _execute(self, tx: Connection, statement: str, values: dict[str, Any] | None = None) -> Any:
         return self._db.driver(tx).execute(self._db.statement(statement), values)

@@ -144,10 +144,8 @@ class SqlEvents:
                 changes = changes_by_event(news.event, job, now)
                 tally.change(job, changes)
                 jobs[job.id] = changed[job.id] = job._replace(**changes)
-        if not self._rows.insert(tx, rows):
+        if not self._rows.write(tx, rows, changed.values()):
             raise _Overtaken
-        if changed:
-            self._rows.update_jobs(tx, changed.values())
         for news, verdict in zip(run, verdicts, strict=True):
             if news.event.canary and news.event.kind == EventKind.SENT:
                 _return_canary(tx, news.event.canary, now)
