@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -50,6 +50,12 @@ async def _learnt(unknown: CertificateUnknown) -> None:
     with suppress(TimeoutError):
         learning = asyncio.shield(asyncio.wrap_future(unknown.learning))
         await asyncio.wait_for(learning, unknown.patience)
+
+
+@cache
+def _verdict_answer(verdict: str) -> Response:
+    """There are few, and a response keeps nothing of its request."""
+    return json_answer({"verdict": verdict})
 
 
 # Up to this length a message is read in the loop: handing it to a thread and back takes longer.
@@ -93,7 +99,7 @@ class SesEventEndpoint:
             told = self._envelopes.told_by(message)
         else:
             told = await self._service.in_verifier(self._envelopes.told_by, message)
-        return json_answer({"verdict": await self._intake.take(told)})
+        return _verdict_answer(await self._intake.take(told))
 
     async def _verified(self, request: Request, body: bytes) -> SnsMessage:
         """Parse only what names a topic of ours, and little for a peer that failed too often."""
