@@ -15,12 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sendonce.domain.engine.dispatches import DispatchResult
 from sendonce.domain.engine.jobs import Settlement, Turn
 from sendonce.domain.engine.outcomes import Accepted
+from sendonce.domain.engine.tenants import DispatchId
 from sendonce.entrypoints.log_files import RotatingFile, Sampler
 from sendonce.entrypoints.logs import Redactor, configure_logging
 from sendonce.errors import BadSetting
-from sendonce.flows.engine.batch_log import BatchLog
+from sendonce.flows.engine.batch_log import BatchLog, EndLog
 from sendonce.settings import load_settings
 
 logger = logging.getLogger("sendonce.tests.logs")
@@ -362,3 +364,17 @@ def test_a_mailout_at_the_usual_rate_leaves_few_lines(caplog: pytest.LogCaptureF
     assert sum(record.__dict__["fields"]["settled"]["accepted"] for record in caplog.records) == 10_000
     lines = "".join(json.dumps(record.__dict__["fields"]) for record in caplog.records)
     assert len(lines) + 168 * 150 < MOST_BYTES
+
+
+def test_a_campaign_that_ends_with_each_letter_leaves_few_lines(caplog: pytest.LogCaptureFixture) -> None:
+    """The first end is told at once, the others together, and none is left out."""
+    ends = EndLog()
+    with caplog.at_level(logging.INFO, logger="sendonce"):
+        for second in range(100):
+            ends.note("campaign_step", DispatchId(f"step {second}"), DispatchResult.SENT)
+            ends.tell(float(second))
+        ends.tell(110.0)
+    told = [record.__dict__["fields"] for record in caplog.records]
+    assert told[0] == {"campaign_step": "step 0", "status": "sent"}
+    assert len(told) == 11
+    assert sum(1 + fields.get("others", 0) for fields in told) == 100

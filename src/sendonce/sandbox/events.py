@@ -98,7 +98,7 @@ def fate_of(address: str, settings: SandboxSettings, seed: int) -> Fate:
 def _is_disliked(sender: str, recipient: str, settings: SandboxSettings) -> bool:
     return (
         any(address in sender.lower() for address in settings.disliked)
-        and hashlib.blake2b(recipient.encode(), digest_size=1).digest()[0] < 26
+        and hashlib.blake2b(recipient.encode(), digest_size=1).digest()[0] < 51
     )
 
 

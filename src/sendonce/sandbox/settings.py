@@ -50,7 +50,7 @@ class SandboxSettings:
     bounce_share: float = _option(0.0, "share of recipients that bounce")
     complaint_share: float = _option(0.0, "share of recipients that complain")
     disliked: tuple[str, ...] = _option(
-        (), "senders of whose letters one recipient in ten complains, by comma"
+        (), "senders of whose letters one recipient in five complains, by comma"
     )
     delay_share: float = _option(0.0, "share of recipients that are delivered after a delay")
     reject_share: float = _option(0.0, "share of recipients whose letter SES rejects after acceptance")

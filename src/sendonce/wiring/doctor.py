@@ -233,7 +233,7 @@ class _Mailboxes:
 
     def _probes(self, store: Store | None) -> list[Probe]:
         from sendonce.adapters.doctor.mailbox import MailboxProbe
-        from sendonce.wiring.mailbox import mailbox_accounts
+        from sendonce.wiring.mailbox import mailboxes
 
         settings = self.settings
         read = {each.mailbox: each for each in store.mailbox_log.readings()} if store is not None else {}
@@ -245,7 +245,7 @@ class _Mailboxes:
                 reading=read.get(each.account.name),
                 added=each.sender_id != OWN_SENDER,
             )
-            for each in mailbox_accounts(settings, store.senders.all() if store is not None else ())
+            for each in mailboxes(settings, store.senders.all() if store is not None else ())
         ]
 
 

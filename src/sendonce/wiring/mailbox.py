@@ -105,7 +105,7 @@ def _readers(settings: Settings, store: Store) -> dict[str, MailboxReader]:
         each.account.name: MailboxReader(
             each.account, store, OptOutsByMail(store, each.tenant_id), rules, leases
         )
-        for each in mailbox_accounts(settings, store.senders.all())
+        for each in mailboxes(settings, store.senders.all())
     }
 
 
@@ -147,6 +147,11 @@ def mailbox_accounts(settings: Settings, senders: Iterable[SenderIdentity]) -> l
         account = own_account(_with_mailbox_of(sender, identity.made))
         found.append(MailboxAccount(account, identity.id, identity.tenant_id, host == settings.imap_host))
     return found
+
+
+def mailboxes(settings: Settings, senders: Iterable[SenderIdentity]) -> list[MailboxAccount]:
+    """Each mailbox once: several senders may sign in with one account."""
+    return list({each.account.name: each for each in mailbox_accounts(settings, senders)}.values())
 
 
 def _mailbox_host(settings: Settings, made: NewSender) -> str | None:

@@ -13,6 +13,7 @@ from datetime import timedelta
 from sendonce.domain.engine.failpoints import failpoint
 from sendonce.domain.engine.jobs import BEFORE_ALL
 from sendonce.domain.engine.tenants import DispatchId
+from sendonce.flows.engine.batch_log import EndLog
 from sendonce.ports.engine import SendingStore
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,7 @@ class Finisher:
         self._longest_wait = timedelta(seconds=longest_retry) + BEYOND_EVERY_RETRY
         self._look_at = time.monotonic()
         self._looked_to = BEFORE_ALL
+        self._ends = EndLog()
 
     def run(self) -> None:
         """One round. What nobody noted in the dispatch itself is looked for now and then only."""
@@ -49,6 +51,7 @@ class Finisher:
             if dispatch.cancelled:
                 self._skip_cancelled(dispatch.id)
             self._complete(dispatch.id, dispatch.kind)
+        self._ends.tell(time.monotonic())
 
     def _next_to_look_at(self) -> Sequence[DispatchId]:
         """Some at a time, all of them in turn: a round costs the same however many wait."""
@@ -81,4 +84,4 @@ class Finisher:
         failpoint("complete-before")
         result = self._store.dispatches.complete(dispatch_id)
         if result is not None:
-            log.info(f"{kind} over", extra={"fields": {kind: dispatch_id, "status": str(result)}})
+            self._ends.note(kind, dispatch_id, result)
