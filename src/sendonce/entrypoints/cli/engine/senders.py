@@ -13,10 +13,12 @@ from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity, 
 from sendonce.domain.engine.senders import SenderKeys, read_key, words_of_away
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.entrypoints.cli.context import opened_campaigns, opened_store, ready_settings, time_zone
+from sendonce.entrypoints.cli.engine import sender_options as its
 from sendonce.entrypoints.cli.output import JsonFlag, print_json, print_table, say, say_error
 from sendonce.errors import BadInput, BadSetting, RefusedByRule, Unavailable
 
 if TYPE_CHECKING:
+    from sendonce.domain.campaigns.pools import SenderLimits
     from sendonce.flows.engine.show_senders import SenderView
     from sendonce.ports.campaigns import CampaignStore
     from sendonce.ports.engine import EngineStore
@@ -35,52 +37,38 @@ OwnOrName = Annotated[
 
 @group.command()
 def add(
-    address: Annotated[str, typer.Argument(help="The address that its letters come from.")],
-    host: Annotated[str | None, typer.Option(help="Its SMTP host.")] = None,
-    region: Annotated[str | None, typer.Option(help="Or its region of Amazon SES.")] = None,
-    folder: Annotated[str | None, typer.Option(help="Or a maildir: its letters go nowhere.")] = None,
-    port: Annotated[int | None, typer.Option(help="The SMTP host's port; 587 if not given.")] = None,
-    security: Annotated[str | None, typer.Option(help="starttls, tls or plain.")] = None,
-    username: Annotated[str | None, typer.Option(help="The SMTP account, or an AWS access key id.")] = None,
-    secret_from: Annotated[
-        str | None,
-        typer.Option(help="Where its password or secret key is: a variable SENDER_… or a file's path."),
-    ] = None,
-    configuration_set: Annotated[str | None, typer.Option(help="Its configuration set of SES.")] = None,
-    second_region: Annotated[
-        str | None, typer.Option(help="The region of SES that takes over while the first is in trouble.")
-    ] = None,
-    second_configuration_set: Annotated[
-        str | None, typer.Option(help="Its configuration set there, if it has another name.")
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="The name beside the address.")] = None,
-    reply_to: Annotated[str | None, typer.Option(help="Where answers go; else to the address.")] = None,
-    rate: Annotated[int | None, typer.Option(help="Letters per second, 0 for no limit.")] = None,
-    rate_key: Annotated[str | None, typer.Option(help="Senders with one key share a rate.")] = None,
-    connections: Annotated[int | None, typer.Option(help="Connections of each worker.")] = None,
-    imap_host: Annotated[
-        str | None, typer.Option(help="The IMAP host of its mailbox, read with its SMTP account.")
-    ] = None,
-    imap_port: Annotated[int | None, typer.Option(help="The IMAP host's port; 993 if not given.")] = None,
-    transport: Annotated[str | None, typer.Option(help="ses, smtp or maildir; told by the above.")] = None,
-    secret_env: Annotated[
-        str | None, typer.Option(help="The variable with its password or secret key.")
-    ] = None,
-    tenant: Annotated[str, typer.Option(help="Whose sender it is.")] = DEFAULT_TENANT,
-    direction: Annotated[
-        str | None, typer.Option(help="The direction whose campaigns it writes for; with --daily.")
-    ] = None,
-    daily: Annotated[int | None, typer.Option(help="Letters in any 24 hours, for campaigns.")] = None,
-    per_hour: Annotated[int | None, typer.Option(help="Letters in any hour, for campaigns.")] = None,
-    warm_up: Annotated[bool, typer.Option("--warm-up", help="It is new: few letters at first.")] = False,
-    ramp: Annotated[str | None, typer.Option(help="Its first days, such as 5,5,8,12.")] = None,
-    no_dns: Annotated[bool, typer.Option("--no-dns", help="Do not look at its domain now.")] = False,
+    address: its.Address,
+    host: its.Host = None,
+    region: its.Region = None,
+    folder: its.Folder = None,
+    port: its.Port = None,
+    security: its.Security = None,
+    username: its.Username = None,
+    secret_from: its.SecretFrom = None,
+    configuration_set: its.ConfigurationSet = None,
+    second_region: its.SecondRegion = None,
+    second_configuration_set: its.SecondConfigurationSet = None,
+    name: its.Name = None,
+    reply_to: its.ReplyTo = None,
+    rate: its.Rate = None,
+    rate_key: its.RateKey = None,
+    connections: its.Connections = None,
+    imap_host: its.ImapHost = None,
+    imap_port: its.ImapPort = None,
+    transport: its.Transport = None,
+    secret_env: its.SecretEnv = None,
+    tenant: its.Tenant = DEFAULT_TENANT,
+    direction: its.Direction = None,
+    daily: its.Daily = None,
+    per_hour: its.PerHour = None,
+    warm_up: its.WarmUp = False,
+    ramp: its.Ramp = None,
+    no_dns: its.NoDns = False,
     json: JsonFlag = False,
 ) -> None:
     """Add a sender. Its secret is not stored: only the variable or the file that it is found in."""
-    from sendonce.wiring.campaigns import add_pool_sender, pool_limits
+    from sendonce.wiring.campaigns import pool_limits
 
-    settings = ready_settings(quiet=True)
     way, place = _way_out(transport, host, region, folder)
     pool = pool_limits(way, direction, daily, per_hour, warm_up=warm_up, ramp=ramp)
     new = NewSender(
@@ -102,9 +90,16 @@ def add(
         second_region=second_region,
         second_configuration_set=second_configuration_set,
     )
+    _add(new, pool, tenant, check_domain=not no_dns, json=json)
+
+
+def _add(new: NewSender, pool: SenderLimits | None, tenant: str, *, check_domain: bool, json: bool) -> None:
+    from sendonce.wiring.campaigns import add_pool_sender
+
+    settings = ready_settings(quiet=True)
     with opened_campaigns(settings, make=True) as store:
         added = add_pool_sender(settings, store, tenant, new, pool, getpass.getuser())
-        if not no_dns:
+        if check_domain:
             _check_domain(settings, store, added)
         (shown,) = [view for view in _views(settings, store) if view.identity == added]
     if json:
