@@ -14,11 +14,13 @@ from tests.acceptance.house import SECRET, House, ask, housed
 PEOPLE = 40
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+on_every_store = pytest.mark.parametrize("house", ["sqlite_url", "postgres_url"], indirect=True)
+
+
+@pytest.fixture
 def house(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[House]:
-    url = f"sqlite:///{tmp_path}/sendonce.db"
-    if request.param == "postgres":
-        url = request.getfixturevalue("postgres_url")
+    """On SQLite, unless a test says otherwise."""
+    url = request.getfixturevalue(getattr(request, "param", "sqlite_url"))
     with housed(tmp_path, url) as found:
         lines = ["E-mail;Имя;Город"]
         lines += [f"reader{n}@example.org;Читатель {n};Псков" for n in range(PEOPLE)]
@@ -40,6 +42,7 @@ def page(house: House, page_id: str) -> dict[str, object]:
     return properties
 
 
+@on_every_store
 def test_a_page_of_notion_goes_to_every_active_subscriber_once(house: House) -> None:
     """From a list and a page to a report, with a bounce, a complaint and an unsubscription on the way."""
     imported = house.json("subscribers", "import", "list.csv")
@@ -149,6 +152,7 @@ def test_what_cannot_be_sent_goes_back_to_ready_with_the_reason(house: House) ->
     assert "share" in shown["reason"].lower()
 
 
+@on_every_store
 def test_notion_may_be_down_when_the_button_is_pressed(house: House) -> None:
     """The answer comes at once, the mailout waits for its page, and Notion is told when it is back."""
     house.json("subscribers", "import", "list.csv")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -23,7 +22,7 @@ from sendonce.domain.mailouts.mailouts import NewMailout
 from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber
 from sendonce.flows.mailouts.start_mailout import page_mailout
 from sendonce.sandbox.notion.seeds import Seeds
-from tests.crash.world import SandboxSes, until
+from tests.crash.world import SandboxSes, quick_start, until
 from tests.nursery import run_program
 
 PEOPLE = 30
@@ -102,17 +101,12 @@ PAGE = {
 
 @contextmanager
 def at_work(desk: Desk, program: str, **settings: str) -> Iterator[None]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "sendonce", program],
-        env={**desk.environment, **settings},
-        cwd=desk.folder,
-        stderr=subprocess.DEVNULL,
-    )
+    log = desk.folder / f"{program}.log"
+    process = quick_start([program], {**desk.environment, **settings}, log, desk.folder)
     try:
         yield
     finally:
-        process.terminate()
-        process.wait(30)
+        process.end()
 
 
 def seen(desk: Desk, mailout_id: str, wanted: Callable[[Any], Any]) -> Any:

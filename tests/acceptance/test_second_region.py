@@ -60,13 +60,18 @@ class TwoRegions:
             ]
 
 
-@pytest.fixture(params=("sqlite_url", "postgres_url"))
+on_every_store = pytest.mark.parametrize("regions", ["sqlite_url", "postgres_url"], indirect=True)
+
+
+@pytest.fixture
 def regions(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[TwoRegions]:
-    desk = Desk(tmp_path, request.getfixturevalue(request.param))
+    """On SQLite, unless a test says otherwise."""
+    desk = Desk(tmp_path, request.getfixturevalue(getattr(request, "param", "sqlite_url")))
     with world(desk, f"--second-region={SECOND}") as sandbox:
         yield TwoRegions(desk, sandbox)
 
 
+@on_every_store
 def test_a_paused_account_sends_through_the_second_region_until_a_person_calls_it_back(
     regions: TwoRegions,
 ) -> None:
@@ -106,6 +111,7 @@ def test_after_the_quiet_time_one_letter_is_tried_at_home_and_brings_the_sender_
     assert ("fail_back", "the engine") in regions.audited()
 
 
+@on_every_store
 def test_letters_that_met_an_error_stay_in_doubt_where_they_are_and_the_rest_moves(
     regions: TwoRegions,
 ) -> None:
