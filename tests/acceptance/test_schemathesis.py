@@ -22,6 +22,7 @@ from tests.conformance.stage import Stage
 from tests.crash.world import free_port, quick_start, until
 
 SECRET = "of the service"
+BEARER = f"--header=Authorization: Bearer {SECRET}"
 IMAGE = "0" * 64
 PAGE = "0123456789abcdef0123456789abcdef"
 # What is left out, and why. That a schema-valid request is taken: no schema can tell of a signature. That a
@@ -107,8 +108,11 @@ def _ready(url: str) -> bool:
 
 @pytest.mark.parametrize(
     ("phases", "headers"),
-    [("coverage,fuzzing", [f"--header=Authorization: Bearer {SECRET}"]), ("coverage", [])],
-    ids=["with the secret", "without it"],
+    [
+        pytest.param("coverage", [BEARER], id="with the secret"),
+        pytest.param("coverage", [], id="without it"),
+        pytest.param("fuzzing", [BEARER], id="anything", marks=pytest.mark.long),
+    ],
 )
 def test_the_service_is_as_its_document_says(service: Service, phases: str, headers: list[str]) -> None:
     """Some hundred requests made from the document, good and bad, with the secret and without: no 5xx,

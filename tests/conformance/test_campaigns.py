@@ -232,7 +232,7 @@ def test_a_new_sender_starts_with_few(stage: CampaignStage) -> None:
     stage.sender("a@one.example", daily=50, ramp=(2, 4, 8))
     stage.leads(40)
     stage.campaign(window=OFFICE)
-    days = Counter(letter.at.date() for letter in stage.run(3 * DAY))
+    days = Counter(letter.at.date() for letter in stage.run(3 * DAY, every=2 * HOUR))
     assert [days[day] for day in sorted(days)][:2] == [2, 4]
     assert all(count <= 8 for count in days.values())
 
@@ -323,13 +323,13 @@ def test_letters_and_what_was_told_of_them_are_views(stage: CampaignStage) -> No
 
 def test_a_bad_list_is_paused_with_its_numbers(stage: CampaignStage) -> None:
     stage.sender("a@one.example", daily=1000)
-    stage.leads(200)
+    stage.leads(120)
     campaign = stage.campaign()
 
     def ends(job: ClaimedJob) -> Outcome:
         return Refused("550", "no such user") if job.recipient[1] in "2468" else Accepted("m")
 
-    left = stage.run(2 * DAY, outcome=ends)
+    left = stage.run(DAY, outcome=ends)
     paused = stage.get(campaign)
     assert paused.status == CampaignStatus.PAUSED
     assert paused.reason is not None

@@ -38,7 +38,7 @@ from tests.conftest import STORES, OpenStore
 from tests.crash.world import until
 
 K = EventKind
-PEOPLE, MAILOUTS, FACTS = 40, 6, 1200
+PEOPLE, MAILOUTS, FACTS = 30, 4, 500
 CANARY = str(UUID(int=7))
 
 Letter = tuple[int, str]
@@ -196,7 +196,7 @@ def groups(chance: random.Random, events: list[DeliveryEvent]) -> Iterator[list[
 
 @pytest.mark.parametrize("kind", STORES)
 def test_a_group_ends_as_if_each_event_had_come_alone(kind: str, open_any_store: OpenStore) -> None:
-    """The same verdicts and the same rows, for 1,800 events, doubled and shuffled, in groups of any size."""
+    """The same verdicts and the same rows, for 750 events, doubled and shuffled, in groups of any size."""
     seed = 20_260_301
     with ExitStack() as stack:
         alone, together = (House(stack.enter_context(open_any_store(kind)), seed) for _ in range(2))

@@ -267,20 +267,22 @@ class HastyLife(Life):
 
 
 LIVES: dict[str, tuple[int, int]] = {
-    "memory": (100, 40),
-    "weak": (40, 40),
-    "hasty": (100, 40),
-    "sqlite": (20, 30),
-    "postgres": (10, 30),
+    "memory": (50, 40),
+    "weak": (20, 40),
+    "hasty": (50, 40),
+    "sqlite": (10, 30),
+    "postgres": (6, 30),
 }
+"""How many examples of how many steps."""
 
 
+@pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", LIVES)
-def test_no_life_of_the_ledger_sends_twice(kind: str, open_any_store: OpenStore) -> None:
+def test_no_life_of_the_ledger_sends_twice(kind: str, times: int, open_any_store: OpenStore) -> None:
     """Claims, crashes, lost replies, late settles, events and people in any order: at most one copy each."""
     examples, steps = LIVES[kind]
     short: Any = settings(
-        max_examples=examples,
+        max_examples=times * examples,
         stateful_step_count=steps,
         deadline=None,
         derandomize=True,

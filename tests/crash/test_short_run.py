@@ -1,4 +1,4 @@
-"""The short form of ``make crash``: at least twenty kills on each store, and the judge finds nothing."""
+"""The short form of ``make crash``: at least a dozen kills on each store, and the judge finds nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.crash.scenes import (
 )
 from tests.postgres import PostgresServer
 
-KILLS = 20
+KILLS = 12
 FEW = 4
 
 
@@ -47,12 +47,12 @@ def crash_between_regions(databases: Databases) -> None:
     assert row.clean, f"seed {seed}: {row}"
 
 
-def test_twenty_kills_on_sqlite() -> None:
+def test_a_dozen_kills_on_sqlite() -> None:
     with sqlite_databases() as databases:
         crash(databases)
 
 
-def test_twenty_kills_on_postgres(postgres_server: PostgresServer) -> None:
+def test_a_dozen_kills_on_postgres(postgres_server: PostgresServer) -> None:
     crash(databases_on(postgres_server))
 
 
