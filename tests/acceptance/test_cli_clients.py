@@ -16,10 +16,9 @@ from tests.nursery import run_program
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite_url", "postgres_url"])
 def sendonce(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
-    file = f"sqlite:///{tmp_path}/sendonce.db"
-    url: str = file if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    url: str = request.getfixturevalue(request.param)
     keep = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
 
     def run(*words: str, code: int = 0) -> subprocess.CompletedProcess[str]:

@@ -21,11 +21,10 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 LETTER = "---\nsubject: Hello\n---\nHello, {{ name | default: 'friend' }}!\n"
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite_url", "postgres_url"])
 def sendonce(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
     """Runs a command on each kind of database, in a folder of its own, with nothing leaving the machine."""
-    file = f"sqlite:///{tmp_path}/sendonce.db"
-    url: str = file if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    url: str = request.getfixturevalue(request.param)
     keep = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     settings = {
         "DATABASE_URL": url,

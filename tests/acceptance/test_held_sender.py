@@ -75,8 +75,8 @@ def world(desk: Desk, *flags: str) -> Iterator[SandboxSes]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path, f"sqlite:///{tmp_path}/sendonce.db")
+def desk(tmp_path: Path, sqlite_url: str) -> Desk:
+    return Desk(tmp_path, sqlite_url)
 
 
 TROUBLES = {

@@ -38,8 +38,8 @@ SMTP = ("jane@acme.example", "--host=smtp.acme.example")
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    desk = Desk(tmp_path, f"sqlite:///{tmp_path}/sendonce.db")
+def desk(tmp_path: Path, sqlite_url: str) -> Desk:
+    desk = Desk(tmp_path, sqlite_url)
     desk.environment["TRANSPORT"] = "maildir"
     desk.run("tenant", "add", "acme")
     desk.run("direction", "add", "--tenant=acme", "pumps", "--jurisdiction=DE", "--basis=consent")

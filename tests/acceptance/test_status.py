@@ -17,8 +17,8 @@ from tests.conformance.stage import ACCEPTED, REFUSED, Stage
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    desk = Desk(tmp_path, f"sqlite:///{tmp_path}/sendonce.db")
+def desk(tmp_path: Path, sqlite_url: str) -> Desk:
+    desk = Desk(tmp_path, sqlite_url)
     with closing(open_store(desk.environment["DATABASE_URL"])) as store:
         stage = Stage(store)
         stage.running(3)
