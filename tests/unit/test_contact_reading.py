@@ -48,6 +48,24 @@ def test_traps(trap: str) -> None:
     assert addresses(TRAPS[trap]) == []
 
 
+BESIDE_THE_OWN = {
+    "<p>Доставка: СДЭК, callcenter@cdek.ru</p>": False,
+    '<a href="mailto:sale@lutik.ru">Лютик</a>': False,
+    "<p>zavod@mail.ru</p>": True,
+    "<p>info@firma-kazan.com</p>": True,
+    '<script type="application/ld+json">{"@type":"Organization","email":"info@holding.ru"}</script>': True,
+}
+
+
+@pytest.mark.parametrize("html", BESIDE_THE_OWN)
+def test_beside_an_own_address_those_of_other_companies_are_not_taken(html: str) -> None:
+    """Free mail, domains that are named alike and what the page states for machines may be the company's."""
+    (alone,) = addresses(html)
+    found = addresses(f"<p>info@firma.ru</p>{html}")
+    assert (alone in found) is BESIDE_THE_OWN[html]
+    assert "info@firma.ru" in found
+
+
 PHONES = {
     '<a href="tel:+78432334455">Позвонить</a>': ("+78432334455", None, "tel", 0.9),
     '<a href="tel:+7%20(843)%20233-44-55">x</a>': ("+78432334455", None, "tel", 0.9),

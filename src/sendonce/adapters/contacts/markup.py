@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from sendonce.adapters.contacts.bait import TEMPLATE
+from sendonce.adapters.contacts.drawn import Signs
 from sendonce.adapters.contacts.visibility import remove_decoys, show_as_seen
 from sendonce.domain.prospecting.written_addresses import words_for_signs
 
@@ -46,7 +48,8 @@ _WRITES = re.compile(
     re.ASCII,
 )
 _SHORT_SCRIPT = 150
-_TEMPLATE = re.compile(rb"<(/?)template\b", re.IGNORECASE)
+_TEMPLATE = re.compile(rb"<template\b", re.IGNORECASE)
+_END_OF_TEMPLATE = re.compile(rb"</template\b", re.IGNORECASE)
 _FORMATTING = b"b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u"
 # Void elements and those that the next one of their kind ends.
 _FLAT = b"area|base|br|col|dd|dt|hr|img|input|li|link|meta|option|p|param|source|td|th|tr|tbody|thead|wbr|a"
@@ -73,6 +76,9 @@ _MAX_BLOCKS = 50
 # Most others are pictures for fine screens.
 _AT_SIGN = re.compile(rb"@(?!\dx\.)")
 _MAX_SIGNS = 2000
+_MARKS_OF_BRACKETED = (b"[at]", b"(at)", b"{at}", b"()", b"[]")
+_BRACKETED = re.compile(rb"[\[({](?:[aA][tT]|%b)" % "соба".encode())
+_MAX_BRACKETED = 100
 _WIDE_SIGNS = ("＠".encode(), "﹫".encode())
 _MAX_NODES = 500
 _NEAR = 300
@@ -112,9 +118,12 @@ class Page:
         return self.tree.css(query)[:_MAX_NODES] if any(mark in self.lowered for mark in marks) else []
 
     @cached_property
-    def signs(self) -> list[int]:
-        """Where in ``html`` an @ stands."""
-        return [sign.start() for sign in islice(_AT_SIGN.finditer(self.html), _MAX_SIGNS)]
+    def signs(self) -> Signs:
+        plain = [sign.start() for sign in islice(_AT_SIGN.finditer(self.html), _MAX_SIGNS)]
+        # «(собака)» is "()" in ASCII; to look for bytes of Cyrillic in Cyrillic takes long.
+        if not any(mark in self.lowered for mark in _MARKS_OF_BRACKETED):
+            return Signs(plain, [])
+        return Signs(plain, [word.start() for word in islice(_BRACKETED.finditer(self.html), _MAX_BRACKETED)])
 
     @cached_property
     def seen(self) -> Seen:
@@ -127,7 +136,7 @@ class Page:
         if not cut and not _has_joints(text):
             return Seen(text, words)
         # Tags stand inside of what may be an address: which of them part words matters. This is rare.
-        remove_decoys(self.tree, self.styles, self.lowered, self._words_near_signs())
+        remove_decoys(self.tree, self.styles, self.lowered, self.words_near_signs())
         text = _text_of(self.tree.body, BETWEEN)
         for block in [self.tree.body] if cut else _blocks_with_signs(self.tree):
             text = text.replace(_text_of(block, BETWEEN), _joined_text(block))
@@ -137,9 +146,9 @@ class Page:
         """``＠`` or ``﹫``. Their first byte is rare, and to look for one byte takes no time."""
         return b"\xef" in self.html and any(sign in self.html for sign in _WIDE_SIGNS)
 
-    def _words_near_signs(self) -> frozenset[bytes]:
-        """Of places where a decoy in an address would be: few selectors name anything there."""
-        places = (self.html[max(0, at - _NEAR) : at + _NEAR].lower() for at in self.signs[:_MAX_AROUND])
+    def words_near_signs(self) -> frozenset[bytes]:
+        """Of places where a decoy or bait would be: few selectors name anything there."""
+        places = (self.html[max(0, at - _NEAR) : at + _NEAR].lower() for at in self.signs.plain[:_MAX_AROUND])
         return frozenset(_WORD.findall(b"\n".join(places)))
 
 
@@ -196,11 +205,11 @@ def read_page(html: bytes) -> Page:
     html = _with_tags_that_end(html)
     lowered = html.translate(_CAPITALS_TO_SMALL, _NOT_ASCII)
     if b"<temp" in lowered:  # which scripts put into the page; the parser keeps it apart
-        html = _TEMPLATE.sub(rb"<\1div", html)
+        html = _END_OF_TEMPLATE.sub(b"</div", _TEMPLATE.sub(b"<div %b " % TEMPLATE.encode(), html))
     if _is_too_deep(lowered):
         html = _ALL_BUT_LINKS.sub(b"\n", html)
     page = Page(LexborHTMLParser(html), html, scripts, styles, lowered)
-    show_as_seen(page.tree, styles, lowered)
+    show_as_seen(page.tree, html, lowered, styles, page.signs, page.words_near_signs)
     return page
 
 

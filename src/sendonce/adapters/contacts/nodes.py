@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator
 
 from selectolax.lexbor import LexborNode
 
-from sendonce.adapters.contacts.bait import is_bait
+from sendonce.adapters.contacts.bait import is_bait, opens_to_read
 
 
 def outermost(nodes: Iterable[LexborNode]) -> list[LexborNode]:
@@ -19,8 +19,8 @@ def outermost(nodes: Iterable[LexborNode]) -> list[LexborNode]:
 
 
 def remove_hidden(nodes: list[LexborNode], inline: Container[str]) -> None:
-    """Links in hidden blocks stay: scripts open menus and pop-ups. A link that is hidden itself is a trap,
-    and so are a hidden piece of a line and a block that is there for harvesters.
+    """Links in hidden blocks stay, and what pop-ups say: scripts open these. A link that is hidden itself is
+    a trap, and so are a hidden piece of a line and a block that is there for harvesters.
     """
     traps = outermost(node for node in nodes if node.tag == "a" or node.tag in inline)
     trap_ids = {trap.mem_id for trap in traps}
@@ -34,7 +34,7 @@ def remove_hidden(nodes: list[LexborNode], inline: Container[str]) -> None:
     for block in blocks:
         if is_bait(block):
             block.decompose()
-        else:
+        elif not opens_to_read(block):
             _keep_links(block)
 
 

@@ -8,13 +8,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain, islice
 from urllib.parse import unquote
 
 from selectolax.lexbor import LexborNode
 
 from sendonce.adapters.contacts.attributes import What, attributes_of, readings_of
-from sendonce.adapters.contacts.bait import is_among_others
+from sendonce.adapters.contacts.bait import is_among_others, is_unseen
 from sendonce.adapters.contacts.charset import page_in_utf8
+from sendonce.adapters.contacts.frames import frames_of
 from sendonce.adapters.contacts.markup import MAX_PAGE, Page, read_page
 from sendonce.adapters.contacts.phones import (
     Number,
@@ -24,8 +26,16 @@ from sendonce.adapters.contacts.phones import (
     phone_in_link,
     phones_in_text,
 )
-from sendonce.adapters.contacts.scripts import Text, helpers_of, rot13_is_used, script_texts, variables_of
-from sendonce.adapters.contacts.structured import json_ld, microdata, vcard
+from sendonce.adapters.contacts.script_codes import Undoing, undoing_of
+from sendonce.adapters.contacts.scripts import (
+    Helpers,
+    Text,
+    helpers_of,
+    rot13_is_used,
+    script_texts,
+    variables_of,
+)
+from sendonce.adapters.contacts.structured import codes, json_ld, microdata, vcard
 from sendonce.adapters.contacts.visibility import HIDES
 from sendonce.adapters.web.public_suffixes import PublicSuffixes
 from sendonce.adapters.web.site_reader import SiteReader
@@ -42,7 +52,9 @@ from sendonce.domain.prospecting.contacts import (
     ranked_phones,
 )
 from sendonce.domain.prospecting.not_contacts import (
+    are_named_alike,
     is_called_a_sample,
+    is_called_bait,
     is_nobodys,
     names_makers_of_the_site,
     names_others,
@@ -52,6 +64,7 @@ from sendonce.domain.prospecting.written_addresses import find_addresses
 from sendonce.errors import BadInput
 
 _LINKS = '[href*=":"],form[action*=":"]'
+_LINKS_OF_DRAWINGS = "svg a"
 _CLOUDFLARE = '[data-cfemail],[href*="/cdn-cgi/l/email-protection#"]'
 _MAX_LINKS = 5000
 _MAX_SCRIPTS = 500
@@ -61,8 +74,13 @@ _MAX_FRAMES = 20
 # Browsers take these out of a link.
 _BREAKS_IN_LINK = re.compile(r"[\t\r\n]+")
 _MAIL_PROGRAM = re.compile(
-    r"https?://(?:mail|e\.mail|outlook)\.[^?#]{1,100}\?(?:[^#]{0,500}&)?to=([^&#]{5,300})", re.IGNORECASE
+    r"https?://(?:(?:mail|e\.mail|outlook)\.[^?#]{1,100}\?(?:[^#]{0,500}&)?to=|formsubmit\.co/)([^&#]{5,300})",
+    re.IGNORECASE,
 )
+# {{ 'info' + '@' + 'firma.ru' }}
+_FILLED_IN = re.compile(r"\{\{([^{}]{5,200})\}\}")
+# A page says for machines whose these are.
+_STATED = (Source.JSON_LD, Source.MICRODATA)
 _QUOTABLE = re.compile(r"[\w.+@-]+", re.ASCII)
 
 
@@ -103,15 +121,16 @@ class _Reading:
         self._read_frames()
         if not self._emails and "@" in self._page.seen.text and self._rot13:
             self._find_in(codecs.encode(self._page.seen.text, "rot13"), Source.OBFUSCATED)
-        ours = [email for email in self._emails if not self._is_of_others(email.value)]
-        return Contacts(ranked_emails(ours), ranked_phones(self._phones), list(self._inn), list(self._ogrn))
+        return Contacts(
+            ranked_emails(self._ours()), ranked_phones(self._phones), list(self._inn), list(self._ogrn)
+        )
 
     # -- places -----------------------------------------------------------------------------------
 
     def _read_structured(self) -> None:
         for name, value in json_ld(self._page.scripts):
             self._take_field(name, value, Source.JSON_LD)
-        for name, value in microdata(self._page):
+        for name, value in chain(microdata(self._page), codes(self._page)):
             self._take_field(name, value, Source.MICRODATA)
 
     def _read_cloudflare(self) -> None:
@@ -125,25 +144,29 @@ class _Reading:
 
     def _read_links(self) -> None:
         for node in self._page.tree.css(_LINKS)[:_MAX_LINKS]:
-            href = (node.attributes.get("href") or node.attributes.get("action") or "").strip()
-            href = _BREAKS_IN_LINK.sub("", href)
-            scheme = href.partition(":")[0].lower()
-            if scheme == "mailto":
-                for address in _mailto_addresses(href):
-                    self._find_in_link(address, node)
-            elif scheme in ("tel", "callto"):
-                self._take_phone(phone_in_link(href, self._country), Source.TEL, node)
-            elif scheme == "javascript":
-                self._read_script(unquote(href[11:]), named="mailto")
-            elif "mailto:" in href[:20].lower():  # http://mailto:info@firma.ru, which no browser opens
-                self._find_in_link(unquote(href.lower().partition("mailto:")[2]), node)
-            elif scheme == "data":
-                for name, value in vcard(href):
-                    self._take_field(name, value, Source.MICRODATA)
-            elif scheme in ("http", "https", "viber", "whatsapp"):
-                self._take_phone(messenger_phone(href, self._country), Source.MESSENGER, node)
-                if composed := _MAIL_PROGRAM.match(href):
-                    self._find_in_link(unquote(composed[1]), node)
+            self._read_link(node, node.attributes.get("href") or node.attributes.get("action") or "")
+        for node in self._page.select(_LINKS_OF_DRAWINGS, b"xlink"):
+            self._read_link(node, node.attributes.get("xlink:href") or "")
+
+    def _read_link(self, node: LexborNode, href: str) -> None:
+        href = _BREAKS_IN_LINK.sub("", href.strip())
+        scheme = href.partition(":")[0].lower()
+        if scheme == "mailto":
+            for address in _mailto_addresses(href):
+                self._find_in_link(address, node)
+        elif scheme in ("tel", "callto"):
+            self._take_phone(phone_in_link(href, self._country), Source.TEL, node)
+        elif scheme == "javascript":
+            self._read_script(unquote(href[11:]), named="mailto")
+        elif "mailto:" in href[:20].lower():  # http://mailto:info@firma.ru, which no browser opens
+            self._find_in_link(unquote(href.lower().partition("mailto:")[2]), node)
+        elif scheme == "data":
+            for name, value in vcard(href):
+                self._take_field(name, value, Source.MICRODATA)
+        elif scheme in ("http", "https", "viber", "whatsapp"):
+            self._take_phone(messenger_phone(href, self._country), Source.MESSENGER, node)
+            if composed := _MAIL_PROGRAM.match(href):
+                self._find_in_link(unquote(composed[1]), node)
 
     def _find_in_link(self, text: str, node: LexborNode) -> None:
         written = list(find_addresses(text, self._is_domain))
@@ -159,7 +182,7 @@ class _Reading:
             around = _nearest(found.before, found.after)
             if self._is_foreign(found.address) and names_makers_of_the_site(around):
                 continue
-            if is_called_a_sample(found.before):
+            if is_called_a_sample(found.before) or is_called_bait(found.before):
                 continue
             if self._is_foreign(found.address) and names_others(found.before):
                 self._others.add(found.address.lower())
@@ -168,6 +191,9 @@ class _Reading:
         for number, place in phones_in_text(text, self._country):
             if not names_makers_of_the_site(text[max(0, place - 60) : place].rpartition("\n\n")[2]):
                 self._take_phone(number, Source.TEXT)
+        if "{{" in text:
+            for filled_in in _FILLED_IN.findall(text)[:_MAX_CALLS]:
+                self._read_script(filled_in)
         inn, ogrn = tax_numbers(text)
         self._inn |= dict.fromkeys(inn)
         self._ogrn |= dict.fromkeys(ogrn)
@@ -185,10 +211,18 @@ class _Reading:
 
     @cached_property
     def _rot13(self) -> bool:
-        return any(rot13_is_used(script.body) for script in self._page.scripts)
+        if any(rot13_is_used(script.body) for script in self._page.scripts):
+            return True
+        handlers = self._page.lowered if b"charcodeat" in self._page.lowered else b""
+        return rot13_is_used(handlers.decode("ascii"))
+
+    @cached_property
+    def _undoing(self) -> Undoing | None:
+        """How the page's scripts decode what attributes hold."""
+        return next(filter(None, (undoing_of(script) for script in self._scripts)), None)
 
     def _read_coded(self, value: str) -> None:
-        for form in readings_of(value, rot13=self._rot13):
+        for form in readings_of(value, rot13=self._rot13, undoing=self._undoing):
             if self._find_in(form, Source.ATTRIBUTE):
                 return
 
@@ -200,9 +234,9 @@ class _Reading:
             self._read_script(node.attributes.get("onclick") or "", named="mailto")
 
     def _read_frames(self) -> None:
-        """Pages within the page: ``<iframe srcdoc="…">``."""
-        for node in self._page.select("iframe[srcdoc]", b"srcdo")[:_MAX_FRAMES]:
-            frame = read_page((node.attributes.get("srcdoc") or "").encode("utf-8", "replace"))
+        """Pages and drawings within the page."""
+        for source in islice(frames_of(self._page), _MAX_FRAMES):
+            frame = read_page(source.encode("utf-8", "replace"))
             found = _Reading(frame, self._own, self._suffixes).contacts()
             self._emails += (replace(email, primary=False) for email in found.emails)
             self._phones += (replace(phone, primary=False) for phone in found.phones)
@@ -219,7 +253,7 @@ class _Reading:
         return variables_of(self._scripts)
 
     @cached_property
-    def _helpers(self) -> frozenset[str]:
+    def _helpers(self) -> Helpers:
         return helpers_of(self._scripts)
 
     def _read_script(self, body: str, named: str = "") -> None:
@@ -230,8 +264,10 @@ class _Reading:
     def _take_scripted(self, text: Text, named: str) -> None:
         """What a script puts together is meant to be seen; a string that is only written may be anything."""
         for found in find_addresses(unquote(text.text), self._is_domain):
+            if text.sample or is_called_a_sample(found.before):
+                continue
             said_to_be_one = "mail" in (text.name + named).lower() or "mailto:" in text.text
-            if text.made or said_to_be_one or not (text.sample or self._is_foreign(found.address)):
+            if text.made or said_to_be_one or not self._is_foreign(found.address):
                 self._take_address(found.address, Source.SCRIPT)
 
     # -- taking -----------------------------------------------------------------------------------
@@ -281,6 +317,18 @@ class _Reading:
     def _is_foreign(self, address: str) -> bool:
         return not address.lower().endswith(f"@{self._own}") and not address.lower().endswith(f".{self._own}")
 
+    def _ours(self) -> list[Email]:
+        """Where the company shows an address of its own, those of other companies are other companies'."""
+        ours = [email for email in self._emails if not self._is_of_others(email.value)]
+        if all(self._is_foreign(email.value) for email in ours):
+            return ours
+        return [email for email in ours if self._may_be_ours(email)]
+
+    def _may_be_ours(self, email: Email) -> bool:
+        if not self._is_foreign(email.value) or email.freemail or email.source in _STATED:
+            return True
+        return self._own is not None and are_named_alike(self._own, self._registrable(email.value) or "")
+
     def _is_of_others(self, address: str) -> bool:
         """Whether it stands only among reviews, partners and the like."""
         if address in self._others:
@@ -292,11 +340,15 @@ class _Reading:
 
     def _is_makers(self, address: str, node: LexborNode) -> bool:
         """Whether it is the web studio's that made the site."""
-        return self._is_foreign(address) and names_makers_of_the_site(_text_around(node))
+        if not self._is_foreign(address):
+            return False
+        return names_makers_of_the_site(f"{node.attributes.get('title')} {_text_around(node)}")
 
     def _is_bait(self, address: str, node: LexborNode) -> bool:
-        """Whether it is a trap for harvesters: in a hidden block, at a domain that is neither the company's
-        nor free mail. The company's own may be in a pop-up that is closed."""
+        """Whether it is a trap for harvesters: a link without a face, or in a hidden block, at a domain that
+        is neither the company's nor free mail. The company's own may be in a pop-up that is closed."""
+        if is_unseen(node):
+            return True
         if not self._is_foreign(address) or is_free_mail(address.rpartition("@")[2].lower()):
             return False
         around = node.parent

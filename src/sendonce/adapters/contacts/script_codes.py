@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import count, islice, product, repeat
 
+_MAX_PICKS = 25
 _WHOLE = re.compile(r"-?[0-9]{1,4}")
 _CODE_IN_SUMS = re.compile(r"(?<=fromCharCode\()\s{0,9}(\d{1,3})\s{0,9}([*+-])\s{0,9}(\d{1,3})\s{0,9}(?=\))")
 # TYPO3 shifts letters round within these.
@@ -27,6 +28,28 @@ def slice_of(value: str, method: str, bounds: list[str]) -> str | None:
     if method == "substr" and found.stop is not None:
         return value[found.start :][: found.stop]
     return value[found]
+
+
+def item_at(value: str | Sequence[str], index: str) -> str | None:
+    return value[int(index)] if index.isdigit() and int(index[:6]) < len(value) else None
+
+
+def picked(values: Iterable[str | list[str]]) -> Iterator[str]:
+    """What numbers pick from an alphabet or from pieces, whichever loop does it:
+    ``s += letters[order[i]]``.
+    """
+    known = list(values)
+    orders = [
+        value
+        for value in known
+        if isinstance(value, list) and len(value) > 2 and all(map(str.isdigit, value))
+    ]
+    if orders:
+        sources = [value for value in known if len(value) > 2 and "@" in value and value not in orders]
+        for order, source in islice(product(orders, sources), _MAX_PICKS):
+            items = [item_at(source, index) for index in order[:_MAX_CODES]]
+            if None not in items:
+                yield "".join(item or "" for item in items)
 
 
 def slice_bounds(bounds: list[str]) -> slice | None:
@@ -54,39 +77,57 @@ def _moved(code: int, by: int) -> str:
 
 
 _CHANGE_OF_CODE = re.compile(
-    r"from(?:CharCode|CodePoint)\([^;]{1,120}?([-+^])\s{0,9}"
+    r"from(?:CharCode|CodePoint)\([^;]{1,120}?([-+^/])\s{0,9}"
     r"(0[xX][0-9a-fA-F]{1,2}|\d{1,3}|[A-Za-z_$]\w{0,30})\s{0,9}\)"
 )
+_OF_OTHER_BASE = re.compile(r"parseInt\([^;]{1,60}?,\s{0,9}([28])\)")
 _OF_HEX = re.compile(r"parseInt\([^;]{1,60},\s{0,9}16\)|[\"']%\$[1&]|[\"']%[\"']\s{0,9}\+")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){6,200}")
-_INVERSES: dict[str, Callable[[int, int], int]] = {"-": operator.sub, "+": operator.add, "^": operator.xor}
+_INVERSES: dict[str, Callable[[int, int], int]] = {
+    "-": operator.sub,
+    "+": operator.add,
+    "^": operator.xor,
+    "/": operator.floordiv,
+}
 _MAX_CODES = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Undoing:
-    """How a script makes text of numbers or of other text: ``fromCharCode(code ^ 7)``, or from hex."""
+    """How a script makes text of numbers or of other text: ``fromCharCode(code ^ 7)``, or from hex. Without a
+    key, each code's own place is it, or with hex the first code.
+    """
 
     change: Callable[[int, int], int] | None
-    key: int
+    key: int | None
     from_hex: bool
+    base: int = 10
 
     def text_of(self, value: str | Sequence[str]) -> str | None:
         """What the script would make of it; ``None`` if it makes nothing of it."""
         if self.from_hex and _HEX.fullmatch("".join(value)):
             return self._changed(bytes.fromhex("".join(value)))
-        if self.change is None:
+        if self.change is None and self.base == 10:
             return None
         if isinstance(value, str):
             return self._changed(map(ord, value))
-        if not all(item.isdigit() and len(item) < 6 for item in value):
+        if not all(item.isdigit() and len(item) < 9 for item in value):
             return None
-        return self._changed(map(int, value))
+        try:
+            return self._changed(int(item, self.base) for item in value)
+        except ValueError:  # a digit that the base does not have
+            return None
 
-    def _changed(self, codes: Iterator[int] | bytes) -> str:
-        few = islice(codes, _MAX_CODES)
-        changed = (self.change(code, self.key) for code in few) if self.change is not None else few
-        return "".join(chr(code) for code in changed if 31 < code < 0xD800)
+    def _changed(self, codes: Iterable[int]) -> str:
+        few = list(islice(codes, _MAX_CODES))
+        if self.change is not None:
+            few = list(map(self.change, *self._with_keys(few)))
+        return "".join(chr(code) for code in few if 31 < code < 0xD800)
+
+    def _with_keys(self, codes: list[int]) -> tuple[list[int], Iterable[int]]:
+        if self.key is not None:
+            return codes, repeat(self.key)
+        return (codes[1:], repeat(codes[0])) if self.from_hex else (codes, count())
 
 
 def undoing_of(script: str) -> Undoing | None:
@@ -94,9 +135,17 @@ def undoing_of(script: str) -> Undoing | None:
     found = _CHANGE_OF_CODE.search(script) if "fromC" in script else None
     key = _number(found[2], script) if found else None
     from_hex = _OF_HEX.search(script) is not None
-    if found and key is not None:
+    if found and (key or (key is None and (from_hex or _counts(found[2], script)))):
         return Undoing(_INVERSES[found[1]], key, from_hex)
+    if not from_hex and (base := _OF_OTHER_BASE.search(script)):
+        return Undoing(None, 0, from_hex=False, base=int(base[1]))
     return Undoing(None, 0, from_hex) if from_hex else None
+
+
+def _counts(name: str, script: str) -> bool:
+    """Whether a variable is a place in a list: ``(code, i) => …``, ``for (var i = 0; …``."""
+    name = re.escape(name)
+    return re.search(rf",\s?{name}\)\s?(?:=>|\{{)|for\s?\((?:var|let)?\s?{name}\s?=", script) is not None
 
 
 def _number(word: str, script: str) -> int | None:

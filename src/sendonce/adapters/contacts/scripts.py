@@ -13,19 +13,24 @@ import codecs
 import html
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from sendonce.adapters.contacts.script_codes import (
     given_at_once,
+    item_at,
+    picked,
     shifted_back,
     slice_bounds,
     slice_of,
     undoing_of,
     with_sums_done,
 )
+from sendonce.adapters.contacts.script_owners import is_called_others, places_of_others
 
 MAX_SCRIPT = 100_000
 _MAX_VALUE = 4000
@@ -47,18 +52,19 @@ _ESCAPE = re.compile(
 )
 _CODED_LETTER = re.compile(r"\\(?:[xu]|[0-3]?[0-7]{2})")
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t", "b": "", "f": "", "v": "", "0": "", "\n": ""}
-_SLOT = re.compile(r"\$\{\s*([A-Za-z_$][\w$.]*)\s*\}")
+_SLOT = re.compile(r"\$\{([^{}]{1,100})\}")
+_PATH = re.compile(r"\s*[A-Za-z_$][\w$.]*\s*")
+# A pattern of one character, of few kinds: no other is run.
+_ONE_OF = re.compile(r"(?:\[[^\]\\]{1,40}\]|\\[dsDW])\+?")
 # The idiom of rot13 in one line; the function that does it for many.
-_ROT13 = re.compile(r"rot-?13|charCodeAt\s*\(\s*0?\s*\)\s*[+-]\s*13|\+\s*13\b|%\s*26", re.IGNORECASE)
+_ROT13 = re.compile(
+    r"rot-?13|nopqrstuvwxyzabcdefghijklm|charCodeAt\s*\(\s*0?\s*\)\s*[+-]\s*13|\+\s*13\b|%\s*26",
+    re.IGNORECASE,
+)
 _HINTS = (
     *("@", "%40", "x40", "u0040", "&#64", "&#x40", "fromCharCode", "atob", "mailto", "Mailto", "unescape"),
     *("fromCodePoint", "decodeURI", "\\100"),
     *("reverse", "[at]", "(at)", "rot13", "join(", "ail"),
-)
-# Objects with the visitor's data, or with what a field shows before it is filled in.
-_OF_OTHERS = re.compile(
-    r"setContactInfo|default|placeholder|example|sample|demo|dummy|fake|mock|(?<![a-z])test|visitor|customer",
-    re.IGNORECASE,
 )
 _UNKNOWN = "\x00"
 _SHORT_SCRIPT = 500
@@ -68,12 +74,27 @@ _MAX_HELPERS = 5
 _MAX_APART = 30
 # A function of a few parameters whose first words join them by an @.
 _HELPER = re.compile(
-    r"function\s{1,9}(\w{1,40})\s?\([\w\s,]{3,40}\)\s{0,9}\{[^{}]{0,120}?(?:\+\s?[\"']@[\"']|\}@\$)"
-    r"|\b(?:const|let|var)\s{1,9}(\w{1,40})\s?=\s?\([\w\s,]{3,40}\)\s?=>[^;]{0,80}?(?:\+\s?[\"']@[\"']|\}@\$)"
+    r"(?:function\s{1,9}(\w{1,40})\s?\(([\w\s,]{3,40})\)\s{0,9}\{([^{}]{0,120}?)"
+    r"|\b(?:const|let|var)\s{1,9}(\w{1,40})\s?=\s?\(([\w\s,]{3,40})\)\s?=>([^;]{0,80}?))"
+    r"((?:\+\s?[\"']@[\"']|\}@\$)[^;\n]{0,120})"
 )
+_WRITING = (("name", "write"), ("name", "writeln"))
+_WITH_FUNCTION = ("map", "reduce", "reduceRight")
+_TOPS = ("ru", "com", "net", "org", "su", "by", "kz")
 _GLOBAL = frozenset(("window", "self", "globalThis"))
 
 Value = str | list[str]
+
+
+class Helper(NamedTuple):
+    """A function that joins what it is given."""
+
+    parameters: list[str]
+    body: str
+
+
+Helpers = Mapping[str, Helper]
+NO_HELPERS: Helpers = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +109,9 @@ class Text:
 
 
 def script_texts(
-    script: str, known: dict[str, Value] | None = None, helpers: frozenset[str] = frozenset()
+    script: str, known: dict[str, Value] | None = None, helpers: Helpers = NO_HELPERS
 ) -> Iterator[Text]:
-    """Strings that a script writes or puts together, in order. ``known`` are variables of other scripts, and
-    ``helpers`` functions that join what they are given."""
+    """Strings that a script writes or puts together, in order. ``known`` are variables of other scripts."""
     script = script[:MAX_SCRIPT]
     if any(hint in script for hint in _HINTS) or any(f"{name}(" in script for name in helpers):
         shared: dict[str, Value] = {**(known or {}), **given_at_once(script)}
@@ -105,16 +125,21 @@ def variables_of(scripts: list[str]) -> dict[str, Value]:
     if len(scripts) > 1 and any(map(_joins, scripts)):
         short = (script for script in scripts if len(script) <= _SHORT_SCRIPT)
         for script in islice(short, _MAX_SHORT):
-            deque(_Reader(script, known, frozenset()).texts(), maxlen=0)
+            deque(_Reader(script, known).texts(), maxlen=0)
     return dict(islice(known.items(), _MAX_SHARED))
 
 
-def helpers_of(scripts: list[str]) -> frozenset[str]:
+def helpers_of(scripts: list[str]) -> Helpers:
     """``function m(u, d) { return u + '@' + d }``"""
     found = (
         helper for script in scripts if _joins(script) for helper in _HELPER.finditer(script[:MAX_SCRIPT])
     )
-    return frozenset(helper[1] or helper[2] for helper in islice(found, _MAX_HELPERS))
+    return {
+        helper[1] or helper[4]: Helper(
+            (helper[2] or helper[5]).replace(" ", "").split(","), (helper[3] or helper[6] or "") + helper[7]
+        )
+        for helper in islice(found, _MAX_HELPERS)
+    }
 
 
 def _joins(script: str) -> bool:
@@ -126,7 +151,7 @@ def rot13_is_used(script: str) -> bool:
 
 
 class _Reader:
-    def __init__(self, script: str, known: dict[str, Value], helpers: frozenset[str]) -> None:
+    def __init__(self, script: str, known: dict[str, Value], helpers: Helpers = NO_HELPERS) -> None:
         self._tokens = [
             (found.lastgroup or "", found[0])
             for found in _TOKEN.finditer(script)
@@ -136,7 +161,6 @@ class _Reader:
         self._known = known
         self._helpers = helpers
         self._made = False
-        self._of_others = False
         self._left = _LEAST_WORK + _WORK_BY_LENGTH * len(script)
         self._rot13 = rot13_is_used(script)
         self._undoing = undoing_of(script)
@@ -147,12 +171,21 @@ class _Reader:
             before = self._at
             yield from self._statement()
             self._at = max(self._at, before + 1)
+        yield from (Text(text, True, "") for text in picked(self._known.values()))
+        yield Text("".join(self._written()), True, "")
+
+    def _written(self) -> Iterator[str]:
+        """What calls of ``document.write`` put into the page, one after the other."""
+        for place, token in enumerate(self._tokens):
+            if token in _WRITING and self._tokens[place - 1][1] == ".":
+                self._at = place + 1
+                yield from map(_as_text, self._arguments())
 
     def _statement(self) -> Iterator[Text]:
         if self._token(0)[1] in _GLOBAL and self._token(1)[1] == ".":
             self._at += 2
         kind, word = self._token(0)
-        name = ""
+        name, began = "", self._at
         if kind == "sign" and word in "[{" and self._take_apart():
             return
         if (kind == "name" and self._token(1)[1] in ("=", "+=", ":")) or self._is_quoted_key(kind):
@@ -169,9 +202,9 @@ class _Reader:
             self._at += 3
             self._push(word)
             return
-        elif kind == "name" and self._token(1)[1] == "(" and self._is_helper(word):
+        elif kind == "name" and self._token(1)[1] == "(" and (word == "eval" or self._is_helper(word)):
             self._at += 1
-            yield from self._call(word)
+            yield from self._run() if word == "eval" else self._call(word)
             return
         elif kind in ("string", "name") or word == "[":
             compared = self._at > 0 and self._token(-1)[1] in ("==", "===")
@@ -179,11 +212,13 @@ class _Reader:
             if compared:
                 return
         else:
-            if word == "{":
-                self._of_others = _OF_OTHERS.search(self._token(-2)[1]) is not None
             return
-        sample = self._of_others or _OF_OTHERS.search(name) is not None
+        sample = "@" in str(value) and (is_called_others(name) or self._places_of_others[began])
         yield from self._told(value, "" if sample else name, sample=sample)
+
+    @cached_property
+    def _places_of_others(self) -> list[bool]:
+        return places_of_others(self._tokens)
 
     def _take_apart(self) -> bool:
         """``[u, d] = ['info', 'firma.ru']``; ``{user: u} = {user: 'info'}``, whose fields are read next."""
@@ -221,10 +256,21 @@ class _Reader:
             yield from self._told(value, name)
             if "UnCrypt" in name:
                 yield Text(shifted_back(value), True, name)
-        if len(arguments) == 2 and "." in arguments[0] and "." not in arguments[1]:
+        if name in self._helpers:
+            parameters, body = self._helpers[name]
+            yield from _Reader(body, dict(zip(parameters, arguments, strict=False))).texts()
+            return
+        if (len(arguments) == 2 and "." in arguments[0] and "." not in arguments[1]) or arguments[0] in _TOPS:
             arguments.reverse()
         if 2 <= len(arguments) <= 3 and not any("@" in value for value in arguments):
             yield Text(f"{arguments[0]}@{'.'.join(arguments[1:])}", True, name)
+
+    def _run(self) -> Iterator[Text]:
+        """``eval("var e = 'info' + '@' + 'firma.ru'")``"""
+        for script in self._arguments():
+            yield from self._told(script, "")
+            if isinstance(script, str) and "eval" not in script:
+                yield from _Reader(script, self._known).texts()
 
     def _told(self, value: Value | None, name: str, *, sample: bool = False) -> Iterator[Text]:
         if isinstance(value, str):
@@ -232,6 +278,8 @@ class _Reader:
             yield Text(decoded, self._made or decoded != value, name, sample)
             if self._rot13 and "@" in decoded:
                 yield Text(codecs.encode(decoded, "rot13"), True, name)
+        elif value is not None:
+            yield from (Text(item, self._made, name, sample) for item in value if "mailto:" in item)
         if value and self._undoing is not None and len(value) > 5:
             yield Text(self._undoing.text_of(value) or "", True, name)
         elif (
@@ -304,11 +352,16 @@ class _Reader:
         text = _ESCAPE.sub(_unescaped, token[1:-1])
         if token[0] == "`" and "${" in text:
             self._made = True
-            filled = _SLOT.sub(lambda slot: _as_text(self._recalled(slot[1].rpartition(".")[2])), text)
+            filled = _SLOT.sub(self._slot, text)
             return filled[:_MAX_VALUE]
         if _CODED_LETTER.search(token):
             self._made = True
         return text
+
+    def _slot(self, slot: re.Match[str]) -> str:
+        if _PATH.fullmatch(slot[1]):
+            return _as_text(self._recalled(slot[1].strip().rpartition(".")[2]))
+        return _as_text(self._paid(_Reader(slot[1], self._known)._evaluate() or _UNKNOWN))
 
     def _list(self, depth: int) -> list[str]:
         self._at += 1
@@ -379,30 +432,34 @@ class _Reader:
             if self._token(0)[1] == "." and self._token(1)[0] == "name" and self._token(2)[1] == "(":
                 method = self._token(1)[1]
                 self._at += 2
-                value = self._paid(
-                    self._mapped(value)
-                    if method == "map"
-                    else self._applied(value, method, self._arguments(depth + 1))
-                )
+                if method in _WITH_FUNCTION:
+                    value = self._paid(self._mapped(value, method))
+                else:
+                    value = self._paid(self._applied(value, method, self._arguments(depth + 1)))
                 self._made = True
-            elif isinstance(value, list) and self._token(0)[1] == "[" and self._token(2)[1] == "]":
+            elif self._token(0)[1] == "[" and self._token(2)[1] == "]":
                 index = self._token(1)[1]
                 self._at += 3
-                value = value[int(index)] if index.isdigit() and int(index[:6]) < len(value) else _UNKNOWN
+                value = item_at(value, index) or _UNKNOWN
                 self._made = True
             else:
                 return value
 
-    def _mapped(self, value: Value) -> Value:
+    def _mapped(self, value: Value, method: str) -> Value:
         """``map(atob)``, ``map(code => String.fromCharCode(code ^ 7))``: by the names that it calls."""
         called = {word for kind, word in self._skipped() if kind == "name"}
         if not isinstance(value, list):
             return _UNKNOWN
+        if method != "map":
+            return "".join(value[::-1] if method == "reduceRight" else value)
         if "atob" in called:
             return [decoded_base64(item) or _UNKNOWN for item in value]
         if called & {"fromCharCode", "fromCodePoint"}:
             made = self._undoing.text_of(value) if self._undoing is not None else None
             return list(made if made is not None else _decoded("fromCharCode", [value]))
+        sources = [self._known[name] for name in sorted(called) if len(self._known.get(name, "")) > 1]
+        if len(sources) == 1:
+            return [item_at(sources[0], index) or _UNKNOWN for index in value]
         return _UNKNOWN
 
     def _skipped(self) -> list[tuple[str, str]]:
@@ -420,6 +477,8 @@ class _Reader:
         first = _as_text(arguments[0]) if arguments else ""
         if isinstance(value, list):
             return _list_method(value, method, list(map(_as_text, arguments)))
+        if method in ("charAt", "at"):
+            return item_at(value, first) or _UNKNOWN
         if method in ("slice", "substring", "substr"):
             return slice_of(value, method, list(map(_as_text, arguments))) or _UNKNOWN
         if method == "split":
@@ -437,6 +496,8 @@ class _Reader:
             pattern = what[1 : what.rindex("/")]
             if "a-z" in pattern.lower():
                 return codecs.encode(value, "rot13") if self._rot13 else value
+            if _ONE_OF.fullmatch(pattern) and by != _UNKNOWN:
+                return re.sub(pattern, lambda _: by, value)
             what = re.sub(r"\\(.)", r"\1", pattern)
         most = _MAX_VALUE // max(1, len(by)) + 1
         return value.replace(what, by, most) if what and by != _UNKNOWN else value
@@ -457,7 +518,9 @@ def _list_method(value: list[str], method: str, arguments: list[str]) -> Value:
     if method == "slice":
         bounds = slice_bounds(arguments)
         return value[bounds] if bounds is not None else _UNKNOWN
-    return value if method in ("concat", "forEach") and not arguments else _UNKNOWN
+    if method == "concat":
+        return [*value, *arguments][:_MAX_VALUE]
+    return _UNKNOWN
 
 
 def _unescaped(found: re.Match[str]) -> str:

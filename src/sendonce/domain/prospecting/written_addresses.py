@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from sendonce.domain.people.mailboxes import ROLES
 
@@ -25,47 +26,74 @@ _INVISIBLE = re.compile(
 )
 # Shown from right to left, up to the end of the override.
 _OVERRIDDEN = re.compile("\u202e([^\u202c\u202d\n]{5,200})\u202c?")
-_SIGNS = ("@", "＠", "﹫", "ⓐ")
-_CIRCLED = re.compile(r"\s?ⓐ\s?")
+_SIGNS = ("@", "＠", "﹫", "ⓐ", "🐶", "🐕")
+# A circled letter among others is one of a word in circles.
+_DRAWN = re.compile(r"(?<![ⓑ-ⓩ])\s?ⓐ\s?(?![ⓐ-ⓩ])|(?<=[a-z0-9])\s?[🐶🐕]\s?(?=[a-z0-9])", re.IGNORECASE)
 _CODED_SIGNS = ("&#64;", "&#x40;", "&commat;", "%40")
+# As languages call it: a dog, a monkey's tail, a snail, a worm, a rolled herring.
 _AT_WORDS = (
-    r"(?:@|at|a|а|ат|аt|aт|эт|at[ -]sign|et|собака|собачка|собачко|sobaka|sobachka|dog|arroba|знак собаки)"
+    r"(?:@|at|a|а|ат|аt|aт|эт|et|ät|aet|(?:at|знак|символ)[ -](?:sign|symbol|at|@|собак[аи])"
+    r"|коммерческое (?:at|эт)|собака|собачка|собачко|соб\.?|п[её]сик|гав|sobaka|sobachka|dog"
+    r"|сабака|равлик|arroba|arobase|chiocciola|klammeraffe|ma[łl]pa|zavin[áa][čc]|kukac|apenstaartje|snabel-?a)"
 )
-_DOT_WORDS = r"(?:\.|dot|d0t|точка|точкa|тчк|tochka|punkt|punto|point)"
+_DOT_WORDS = (
+    r"(?:\.|dot|d0t|дот|точка|точкa|тчк|tochka|punkt|punto|ponto|point|kropka|кропка|крапка|te[čc]ka|pont)"
+)
 _OPEN, _CLOSE = r"[\[({<«]", r"[\])}>»]"
 _BRACKETED_AT = re.compile(
     rf"\s*(?:{_OPEN}+\s*_?{_AT_WORDS}_?\s*{_CLOSE}+|"
-    rf"([*_|~#=]{{1,2}}|--)(?:at|ат|собака)\1(?=\S+\s*[.\[(]|[\w-]+[*_|~#=]dot[*_|~#=])|"
+    rf"([*_|~#='\"\\]{{1,2}}|--)(?:at|ат|собака)\1(?=\s?[\w-]+(?:[.\[(]|\s?[*_|~#='\"\\](?:dot|точка)))|"
     rf"(?<=[a-z0-9])\s/(?:at|ат|собака)/(?=\s)|"
-    rf"\s-{{1,2}}(?:at|@)-{{1,2}}\s|(?<=[a-z0-9])-собака-(?=[a-z0-9])|\"собака\")\s*",
+    rf"\s-{{1,2}}(?:at|@)-{{1,2}}\s|(?<=[a-z0-9])\s?[—–-]\s?собака\s?[—–-]\s?(?=[a-z0-9])|\"собака\")\s*",
     re.IGNORECASE,
 )
 _BRACKETED_DOT = re.compile(
-    rf"\s*(?:{_OPEN}+\s*{_DOT_WORDS}\s*{_CLOSE}+|([*_|~#=])(?:dot|точка)\1|\s--?dot--?\s|\s/(?:dot|точка)/\s)\s*",
+    rf"\s*(?:{_OPEN}+\s*{_DOT_WORDS}\s*{_CLOSE}+|([*_|~#='\"\\])(?:dot|точка)\1|\s--?dot--?\s|\s/(?:dot|точка)/\s)\s*",
     re.IGNORECASE,
 )
 # What may stand for an @ on a whole page: rough, and found by its first character, which is quicker than a
 # pattern.
 _OPENERS = "[({«*_|~#/"
-_HINT = re.compile(r"[\[({<«*_|~#=/]\s?_?[@aAаАэЭсСsSdDзЗeEоО][\w -]{0,12}\s?[\])}>»*_|~#=/]")
+_HINT = re.compile(r"[\[({<«*_|~#=/]\s?_?[@\w][\w @.-]{0,18}[\])}>»*_|~#=/]")
 _MAX_OPENERS = 10_000
 # Some Cyrillic letters end in the byte of "<" or "=", which makes these slow to find alone.
-_SPELLED = ("соба", "Соба", "СОБА", "soba", "-at-", " dot ", "DOT", " точка ", "=at=", "<at", "<@")
+_SPELLED = ("соба", "Соба", "СОБА", "soba", "-at-", " dot ", " точка ", "=at=", "<at", "<@")
+# The same by a character in them, which is found in no time where it is missing.
+_SPELLED_WITH = {
+    "T": ("DOT", " AT "),
+    "'": ("'at'",),
+    '"': ('"at"',),
+    "\\": ("\\at\\",),
+}
 # What is in a text whose words stand for signs; most texts have none of it, and are done with sooner.
-_DOG_MARKS = ("соба", "soba", "dog")
-_DASHED_MARKS = ("-at-", "-@-")
+_DOG_MARKS = ("соба", "soba", "dog", "гав")
+_DASHED_MARKS = ("-at-", "-@-", "'at'", '"at"', "\\at\\")
 _DOT_MARKS = (
-    *("dot", "d0t", "точк", "тчк", "tochk", "punkt", "punto", "point"),
+    *("dot", "d0t", "дот", "точк", "тчк", "tochk", "punkt", "punto", "ponto", "point"),
+    *("kropk", "кропк", "крапк", "tečk", "teck", "pont"),
     *("[.]", "(.)", "{.}", "<.>", "[ .", "( .", "{ ."),
 )
-_SPELLED_AT = re.compile(r"(?<=[A-Za-z0-9])\s+(?:собака|собачка|sobaka|sobachka|dog)\s+(?=\w)", re.IGNORECASE)
+_SPELLED_AT = re.compile(
+    r"(?<=[A-Za-z0-9])(?:\s+(?:собака|собачка|гав|sobaka|sobachka|dog)\s+(?=\w)|собака(?=[A-Za-z0-9]))",
+    re.IGNORECASE,
+)
+# "mail info AT firma.ru"; not "MEET US AT FIRMA.RU".
+_CAPITAL_AT = re.compile(r"(?<=[a-z0-9])\sAT\s(?=[a-z0-9-]{2,63}\.[a-z]{2,6}\b)")
 # " at " counts only where dots are spelled out as well.
 _LOOSE_AT = re.compile(
-    r"(?<=[A-Za-z0-9])\s+(?:at|ат|эт)\s+(?=[\w-]+\s*[\[({<]?\s*(?:dot|d0t|точка|тчк)\b)", re.IGNORECASE
+    r"(?<=[A-Za-z0-9])\s+(?:at|ат|эт)\s+(?=[\w-]+\s*[\[({<]?\s*(?:dot|d0t|дот|точка|тчк)\b)", re.IGNORECASE
 )
 _SHOUTED = re.compile(r"(?<=[a-z0-9])AT(?=[a-z0-9-]+DOT[a-z])")
 _SHOUTED_DOT = re.compile(r"(?<=[a-z0-9])DOT(?=[a-z])")
-_SPELLED_DOT = re.compile(r"(?<=\w)\s+(?:dot|d0t|точка|тчк|tochka)\s+(?=\w)", re.IGNORECASE)
+_SPELLED_DOT = re.compile(
+    r"(?<=\w)\s+(?:dot|d0t|дот|точка|тчк|tochka|кропка|kropka)\s+(?=\w)|(?<=[a-z0-9])точка(?=[a-z])",
+    re.IGNORECASE,
+)
+# A slip of the finger, sure where an @ stands before: info@firma,ru and info@firma.ру
+_TYPED_WRONG = re.compile(
+    r"(@[a-z0-9-]{2,63})(?:,(ru|su|com|net|org|by|kz|рф)|\.(ру|ком))(?![\w@-]|\.\w)", re.IGNORECASE
+)
+_MEANT = {"ру": "ru", "ком": "com"}
 _SPACE_BEFORE_DOT = re.compile(r"(?<=\w)\s+\.\s*(?=[A-Za-zрф]{2,6}\b)")
 _SPACE_AFTER_DOT = re.compile(r"\.\s(?<=\w..)(?=(?:ru|com|рф|net|org|su|by|kz)\b)")
 # i n f o @ f i r m a . r u
@@ -88,7 +116,7 @@ _CYRILLIC_IN_ROW = re.compile(r"[^\W\d_A-Za-z]{2}")
 
 _LOCAL = re.compile(r"[A-Za-z0-9._%+'&=~-]+\Z")
 _DOMAIN = re.compile(r"[^\W_][\w-]{0,62}(?:\.[^\W_][\w-]{0,62}){1,8}")
-_GLUED_PHONE = re.compile(r"[+\d(][\d\s().+-]{8,}\Z")
+_GLUED_PHONE = re.compile(r"[+\d(][\d \t\xa0().+-]{8,}\Z")
 # 200-10-20, or what follows «доб.» and «офис».
 _SHORT_NUMBER = re.compile(r"\d{2,3}-\d\d-\d\d\Z|(?:доб|ext|вн|офис|оф|каб|кв)\.?\s?\d{1,5}\Z", re.IGNORECASE)
 _LEADING_NUMBER = re.compile(r"[+\d-]+(?=[A-Za-z])")
@@ -97,9 +125,16 @@ _LABEL_AND_SIGN = re.compile(r"(?:e-?mail|mail|to|address)=(?=\w)", re.IGNORECAS
 _REMOVE_ME = re.compile(
     r"no-?_?spam|remove-?_?(?:this|me)|delete-?_?(?:this|me)|antispam|убрать|удалить", re.I
 )
+# Words to take out that would be names in small letters, and any of them in brackets.
+_SHOUTED_WARNING = re.compile(
+    r"(?<=[a-z0-9@.-])(?:(?:REMOVE|DELETE)(?:[_-]?(?:THIS|ME))?|УБЕРИ(?:ТЕ)?(?:ЭТО)?|УДАЛИ(?:ТЕ)?(?:ЭТО)?)(?:\.|-|(?=[a-z0-9@]))"
+    r"|(?<=@)[\[({](?i:no-?spam|remove(?:this)?|delete(?:this)?|убрать|удалить)[\])}]"
+)
+_WARNINGS = ("REMOVE", "DELETE", "УБЕРИ", "УДАЛИ", "@[", "@(", "@{")
 _NOT_MAIL = re.compile(
-    r"(?:sip|xmpp|ssh|skype|git|matrix|acct|uid):(?://)?\Z|(?:jabber|jid|xmpp|skype)\s?:?\s?\Z"
-    r"|(?:message-id|in-reply-to|references|content-id):\s*<?\Z|\b(?:ssh|scp|rsync)\s+\Z",
+    r"(?:sip|xmpp|ssh|skype|live|git|matrix|acct|uid):(?://)?\Z|(?:jabber|jid|xmpp|skype|sip)\s?:?\s?\Z"
+    r"|(?:message-id|in-reply-to|references|content-id):\s*<?\Z"
+    r"|\b(?:ssh|scp|rsync|s?ftp)\s+(?:-\w+\s+(?:\d+\s+)?){0,3}\Z",
     re.IGNORECASE,
 )
 _URL_BEFORE = re.compile(r"(?:://|www\.)\S*\Z|(?:^|[^\w.@-])[\w-]+(?:\.[\w-]+)+/\S*\Z", re.IGNORECASE)
@@ -108,8 +143,8 @@ _PATH_AFTER = (":~", ":/")
 
 # English words before a lonely @: "find us @ firma.ru".
 _PROSE_WORDS = """
-at find follow here in instagram is join live lunch me medium meet now on online party shop telegram the
-twitter us visit you youtube
+are at find follow here in instagram is join live look lunch me medium meet my now on online our party shop
+telegram the twitter us visit we you your youtube
 """
 _PROSE = frozenset(_PROSE_WORDS.split())
 
@@ -140,9 +175,17 @@ def find_addresses(
             if found is not None:
                 first, last, address = found
                 hidden = address.lower() not in as_written
+                if hidden and _is_prose(address):
+                    continue
                 yield Written(
                     address, hidden, readable[max(0, first - 100) : first], readable[last : last + 60]
                 )
+
+
+def _is_prose(address: str) -> bool:
+    """Brackets within a sentence: «пункт 1(а)», "we are (at) firma.ru"."""
+    local = address.partition("@")[0].lower()
+    return local in _PROSE or local.isdigit()
 
 
 def _windows(text: str, words: Sequence[int] | None) -> Iterator[tuple[int, int]]:
@@ -175,7 +218,8 @@ def words_for_signs(text: str) -> list[int]:
     openers = (at for opener in _OPENERS for at in _positions(text, opener, _MAX_OPENERS))
     hints = filter(None, (_HINT.match(text, at) for at in openers))
     found = [hint.start() for hint in hints if _BRACKETED_AT.match(hint[0])]
-    for word in _SPELLED:
+    words = [word for sign, words in _SPELLED_WITH.items() if sign in text for word in words]
+    for word in chain(_SPELLED, words):
         found += _positions(text, word)
     return found
 
@@ -194,8 +238,8 @@ def reveal(text: str) -> str:
     if not text.isascii():
         if "\u202e" in text:
             text = _OVERRIDDEN.sub(lambda run: run[1][::-1], text)
-        if "ⓐ" in text:
-            text = _CIRCLED.sub("@", text)
+        if "ⓐ" in text or "🐶" in text or "🐕" in text:
+            text = _DRAWN.sub("@", text)
         text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).replace("。", ".")
         if _TWO_ALPHABETS.search(text):
             text = _AROUND_AT.sub(_in_one_alphabet, text)
@@ -207,6 +251,10 @@ def reveal(text: str) -> str:
     text = _reveal_words(text)
     if "@" not in text:
         return text
+    if any(warning in text for warning in _WARNINGS):
+        text = _SHOUTED_WARNING.sub("", text)
+    if "," in text or ".ру" in text or ".ком" in text:
+        text = _TYPED_WRONG.sub(lambda typed: f"{typed[1]}.{typed[2] or _MEANT[typed[3].lower()]}", text)
     if " @ " in text:
         text = _LETTER_BY_LETTER.sub(lambda spaced: spaced[0].replace(" ", ""), text)
     if " @" in text or "@ " in text or "@\n" in text:
@@ -240,6 +288,8 @@ def _reveal_words(text: str) -> str:
         text = _LOOSE_AT.sub("@", _SHOUTED.sub("@", text))
     if dogs or _HINT.search(text) or any(mark in lowered for mark in _DASHED_MARKS):
         text = _SPELLED_AT.sub("@", _BRACKETED_AT.sub("@", text))
+    if " AT " in text:
+        text = _CAPITAL_AT.sub("@", text)
     if dots and "@" in text:
         text = _SPELLED_DOT.sub(".", _BRACKETED_DOT.sub(".", _SHOUTED_DOT.sub(".", text)))
     return text
