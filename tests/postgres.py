@@ -48,7 +48,7 @@ class PostgresServer:
     def reload_until(self, question: str, answer: str) -> None:
         """Read the settings anew; they arrive by a signal, so ask until they are there."""
         self.execute("SELECT pg_reload_conf()")
-        deadline = monotonic() + 10
+        deadline = monotonic() + 60
         while self.execute(question) != answer:
             assert monotonic() < deadline, f"{question} did not become {answer}"
 

@@ -163,17 +163,12 @@ def test_a_postgres_that_forgets_commits_is_a_stop(
     with postgres_server.database(template=migrated_postgres) as url:
         assert not doctor(url, tmp_path).stops()
         postgres_server.execute("ALTER SYSTEM SET fsync = off")
-        postgres_server.execute("SELECT pg_reload_conf()")
         try:
-            ends = time.monotonic() + 10
+            postgres_server.reload_until("SHOW fsync", "off")
             found = doctor(url, tmp_path)
-            while (
-                "database" not in found.stops() and time.monotonic() < ends
-            ):  # the server reloads in its time
-                found = doctor(url, tmp_path)
         finally:
             postgres_server.execute("ALTER SYSTEM RESET fsync")
-            postgres_server.execute("SELECT pg_reload_conf()")
+            postgres_server.reload_until("SHOW fsync", "on")
     assert "fsync = off" in found.told("database")
 
 
