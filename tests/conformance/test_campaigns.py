@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from sendonce.adapters.stores.sql.store import open_store
-from sendonce.domain.campaigns.brakes import Limits
+from sendonce.domain.campaigns.brakes import Brake, Limits, Rule
 from sendonce.domain.campaigns.campaigns import Campaign, CampaignStatus, NewCampaign, NewStep
 from sendonce.domain.campaigns.clock import CampaignClock
 from sendonce.domain.campaigns.forecast import Binding
@@ -336,9 +336,43 @@ def test_a_bad_list_is_paused_with_its_numbers(stage: CampaignStage) -> None:
     assert "letters bounced" in paused.reason
     assert len(left) < 100
     assert len(stage.alerts) == 1
+    assert brake(stage, campaign, Rule.BOUNCE).tripped
     resume_campaign(stage.desk, paused, "somebody")
+    assert not brake(stage, campaign, Rule.BOUNCE).tripped
+    again = stage.run(2 * DAY, outcome=ends)
+    assert 5 < len(again) < 100, "it goes on, and is paused again: a person's word does not mend the list"
+    assert stage.get(campaign).status == CampaignStatus.PAUSED
+
+
+def test_a_list_that_was_mended_goes_on(stage: CampaignStage) -> None:
+    stage.sender("a@one.example", daily=1000)
+    stage.leads(100)
+    campaign = stage.campaign()
+    stage.run(DAY, outcome=lambda _job: Refused("550", "no such user"))
+    pause = stage.get(campaign)
+    assert pause.status == CampaignStatus.PAUSED
+    resume_campaign(stage.desk, pause, "somebody")
+    pause_campaign(stage.desk, stage.get(campaign), "for a moment", "somebody")
+    resume_campaign(stage.desk, stage.get(campaign), "somebody")
+    stage.run(3 * DAY)
+    assert stage.get(campaign).status == CampaignStatus.FINISHED
+
+
+def test_a_pause_by_hand_forgives_nothing(stage: CampaignStage) -> None:
+    stage.sender("a@one.example", daily=1000)
+    stage.leads(100)
+    campaign = stage.campaign()
     stage.round()
-    assert stage.get(campaign).status == CampaignStatus.PAUSED, "a person's word does not mend the list"
+    stage.work(lambda _job: Refused("550", "no such user"))
+    for _ in range(2):
+        pause_campaign(stage.desk, stage.get(campaign), "for a moment", "somebody")
+        resume_campaign(stage.desk, stage.get(campaign), "somebody")
+    assert brake(stage, campaign, Rule.BOUNCE).count > 0
+
+
+def brake(stage: CampaignStage, campaign: Campaign, rule: Rule) -> Brake:
+    shown = show_campaign(stage.desk, stage.get(campaign)).brakes
+    return next(each for each in shown if each.rule == rule)
 
 
 def test_complaints_block_the_sender_and_nobody_else(stage: CampaignStage) -> None:
@@ -360,6 +394,26 @@ def test_complaints_block_the_sender_and_nobody_else(stage: CampaignStage) -> No
     assert hold.until_released
     assert "complained" in hold.reason
     assert stage.desk.hold_of(good) is None
+    assert brake(stage, campaign, Rule.COMPLAINT).tripped
+    stage.store.sender_holds.release(hold.key, "somebody")
+    stage.leads(40)
+    stage.campaign()
+    rest = stage.run(DAY, every=2 * HOUR)
+    assert {letter.sender for letter in rest} == {bad.address, good.address}, "a person's word was heard"
+
+
+def test_who_is_held_by_hand_goes_on_where_it_was(stage: CampaignStage) -> None:
+    """Its follow-ups wait for its release."""
+    held = stage.sender("a@one.example", daily=100)
+    stage.leads(4)
+    campaign = stage.campaign(DAY)
+    assert len(stage.run(4 * HOUR)) == 4
+    key = stage.desk.keys_of(held).home
+    stage.store.sender_holds.hold_by_hand(key, "the invoice is open", None, "somebody")
+    assert stage.run(3 * DAY, every=6 * HOUR) == []
+    stage.store.sender_holds.release(key, "somebody")
+    assert len(stage.run(2 * DAY, every=2 * HOUR)) == 4
+    assert stage.get(campaign).status == CampaignStatus.FINISHED
 
 
 def test_deferrals_slow_a_sender_down(stage: CampaignStage) -> None:

@@ -230,6 +230,7 @@ MATRIX: dict[str, Ask] = {
     "pools.put": lambda s, v: s.pools.put(EVE, SenderLimits(v.sender, EVE, "default", 9999)),
     "pools.of_direction": lambda s, v: s.pools.of_direction(EVE, "default"),
     "pools.get": lambda s, v: s.pools.get(EVE, v.sender),
+    "pools.judge_from": lambda s, v: s.pools.judge_from(EVE, v.sender, NOW),
     "pools.set_pace": lambda s, v: s.pools.set_pace(EVE, v.sender, 0.01, NOW),
 }
 """Each verb as Eve asks it, with the ids and the names of the other tenant's rows."""

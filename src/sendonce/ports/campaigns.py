@@ -64,7 +64,14 @@ class Campaigns(Protocol):
         campaign is not ready.
         """
 
-    def move(self, campaign_id: CampaignId, to: CampaignStatus, reason: str | None, actor: str) -> bool:
+    def move(
+        self,
+        campaign_id: CampaignId,
+        to: CampaignStatus,
+        reason: str | None,
+        actor: str,
+        judged_from: datetime | None = None,
+    ) -> bool:
         """To another status, in the audit log too; False where that is no arrow from where it is."""
 
     def due(
@@ -133,10 +140,12 @@ class Campaigns(Protocol):
     ) -> Mapping[str, Sequence[tuple[str, str | None]]]:
         """Of each lead's letters, the first one first: the job's id, and the provider's name of it."""
 
-    def record(self, campaign_id: CampaignId, newest: int) -> Record:
-        """What became of the newest accepted letters of a campaign."""
+    def record(self, campaign_id: CampaignId, newest: int, since: datetime | None = None) -> Record:
+        """What became of the newest accepted letters of a campaign, of those with slots after a moment."""
 
-    def record_of_sender(self, tenant_id: TenantId, sender_id: str, newest: int) -> Record: ...
+    def record_of_sender(
+        self, tenant_id: TenantId, sender_id: str, newest: int, since: datetime | None = None
+    ) -> Record: ...
 
     def record_to_receiver(self, tenant_id: TenantId, receiver: str, newest: int) -> Record: ...
 
@@ -216,6 +225,9 @@ class Pools(Protocol):
     def of_direction(self, tenant_id: TenantId, direction_id: str) -> Sequence[SenderLimits]: ...
 
     def get(self, tenant_id: TenantId, sender_id: str) -> SenderLimits | None: ...
+
+    def judge_from(self, tenant_id: TenantId, sender_id: str, moment: datetime) -> None:
+        """Letters with earlier slots count for complaints no more, once it is released."""
 
     def set_pace(self, tenant_id: TenantId, sender_id: str, pace: float, now: datetime) -> None: ...
 

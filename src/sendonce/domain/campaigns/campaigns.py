@@ -81,7 +81,8 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """``reason`` says why it is paused or stopped."""
+    """``reason`` says why it is paused or stopped. ``judged_from`` is when a brake paused it last: once a
+    person lets it go on, only later letters count for its brakes."""
 
     id: CampaignId
     tenant_id: TenantId
@@ -95,6 +96,7 @@ class Campaign:
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
+    judged_from: datetime | None = None
 
     def step(self, number: int) -> Step | None:
         return self.steps[number - 1] if number <= len(self.steps) else None

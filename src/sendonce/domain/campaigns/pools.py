@@ -15,7 +15,8 @@ from sendonce.errors import BadInput
 @dataclass(frozen=True, slots=True)
 class SenderLimits:
     """``pace`` is the share of its rate that deferrals have left it, since ``paced_at``; ``credit`` is its
-    standing in the rotation. ``days_used`` are the days on which it sent, up to ``last_day``."""
+    standing in the rotation. ``days_used`` are the days on which it sent, up to ``last_day``. ``judged_from``
+    is when complaints blocked it last: once a person releases it, only later letters count."""
 
     sender_id: str
     tenant_id: TenantId
@@ -28,6 +29,7 @@ class SenderLimits:
     credit: float = 0.0
     days_used: int = 0
     last_day: str = ""
+    judged_from: datetime | None = None
 
     def check(self) -> None:
         if self.daily < 1:

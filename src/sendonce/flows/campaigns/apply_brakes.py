@@ -1,4 +1,9 @@
-"""Brake: pause a campaign that bounces, block a sender that is complained of, slow down who is put off."""
+"""Brake: pause a campaign that bounces, block a sender that is complained of, slow down who is put off.
+
+Only a person lets go on what was paused or blocked. From then on later letters alone count: by the former
+ones it would be stopped again at once, whatever was mended. A list that is still bad shows it after as few
+letters as at first.
+"""
 
 from __future__ import annotations
 
@@ -27,19 +32,25 @@ def apply_brakes(desk: CampaignDesk, campaign: Campaign) -> bool:
     bounces = bounces_of(desk, campaign)
     if not bounces.tripped or campaign.status != CampaignStatus.RUNNING:
         return True
-    pause_campaign(desk, campaign, bounces.reason(), BRAKES)
+    pause_campaign(desk, campaign, bounces.reason(), BRAKES, judged_from=desk.now())
     _tell(desk, f"The campaign {campaign.name!r} of {campaign.tenant_id} is paused", bounces)
     return False
 
 
 def bounces_of(desk: CampaignDesk, campaign: Campaign) -> Brake:
-    record = desk.store.campaigns.record(campaign.id, campaign.brakes.bounce_window)
+    """While it is paused, with the letters that it was paused for."""
+    since = None if campaign.status == CampaignStatus.PAUSED else campaign.judged_from
+    record = desk.store.campaigns.record(campaign.id, campaign.brakes.bounce_window, since)
     return bounce_brake(record.bounces, record.letters, campaign.brakes)
 
 
-def complaints_of(desk: CampaignDesk, campaign: Campaign, sender_id: str) -> Brake:
-    newest = campaign.brakes.complaint_window
-    record = desk.store.campaigns.record_of_sender(campaign.tenant_id, sender_id, newest)
+def complaints_of(desk: CampaignDesk, campaign: Campaign, sender: SenderLimits) -> Brake:
+    """While it is blocked, with the letters that it was blocked for."""
+    newest, since = (
+        campaign.brakes.complaint_window,
+        None if _is_blocked(desk, sender) else sender.judged_from,
+    )
+    record = desk.store.campaigns.record_of_sender(campaign.tenant_id, sender.sender_id, newest, since)
     return complaint_brake(record.complaints, record.letters, campaign.brakes)
 
 
@@ -54,10 +65,11 @@ def worst(brakes: Sequence[Brake]) -> Brake | None:
 
 
 def _brake_sender(desk: CampaignDesk, campaign: Campaign, limits: SenderLimits) -> None:
-    complaints = complaints_of(desk, campaign, limits.sender_id)
+    complaints = complaints_of(desk, campaign, limits)
     if complaints.tripped:
         _block(desk, limits, complaints)
-    _end_its_conversations(desk, campaign, limits)
+        # Nobody else goes on with what it began: a follow-up is an answer to one's own letter.
+        desk.store.campaigns.stop_leads_of(campaign.id, limits.sender_id, "its sender is blocked")
     now = desk.now()
     slower = complaints.count > 0 or deferrals_of(desk, campaign, limits.sender_id).tripped
     since = now - limits.paced_at if limits.paced_at else now - now
@@ -69,22 +81,18 @@ def _brake_sender(desk: CampaignDesk, campaign: Campaign, limits: SenderLimits) 
 def _block(desk: CampaignDesk, limits: SenderLimits, complaints: Brake) -> None:
     """Until a person releases it. One that is held by hand already stays as it is."""
     identity = desk.store.senders.get(limits.sender_id)
-    if identity is None:
+    if identity is None or _is_blocked(desk, limits):
         return
     key = desk.keys_of(identity).home
-    held = desk.hold_of(identity)
-    if held is not None and held.until_released:
-        return
     desk.store.sender_holds.hold_by_hand(key, complaints.reason(), None, BRAKES)
+    desk.store.pools.judge_from(limits.tenant_id, limits.sender_id, desk.now())
     _tell(desk, f"The sender {identity.address} is blocked", complaints)
 
 
-def _end_its_conversations(desk: CampaignDesk, campaign: Campaign, limits: SenderLimits) -> None:
-    """Nobody else goes on with what a blocked sender began: a follow-up is an answer to one's own letter."""
+def _is_blocked(desk: CampaignDesk, limits: SenderLimits) -> bool:
     identity = desk.store.senders.get(limits.sender_id)
     held = desk.hold_of(identity) if identity else None
-    if held is not None and held.until_released:
-        desk.store.campaigns.stop_leads_of(campaign.id, limits.sender_id, "its sender is blocked")
+    return held is not None and held.until_released
 
 
 def _tell(desk: CampaignDesk, what: str, brake: Brake) -> None:

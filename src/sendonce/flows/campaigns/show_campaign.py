@@ -76,7 +76,7 @@ def show_campaign(desk: CampaignDesk, campaign: Campaign) -> CampaignView:
     ids = [sender.limits.sender_id for sender in senders]
     brakes = [
         bounces_of(desk, campaign),
-        worst([complaints_of(desk, campaign, each) for each in ids]),
+        worst([complaints_of(desk, campaign, sender.limits) for sender in senders]),
         worst([deferrals_of(desk, campaign, each) for each in ids]),
     ]
     return CampaignView(

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from sendonce.domain.campaigns.campaigns import Campaign, CampaignStatus
 from sendonce.errors import RefusedByRule
 from sendonce.flows.campaigns.desk import CampaignDesk
 
 
-def pause_campaign(desk: CampaignDesk, campaign: Campaign, reason: str | None, actor: str) -> None:
-    _move(desk, campaign, CampaignStatus.PAUSED, reason, actor)
+def pause_campaign(
+    desk: CampaignDesk,
+    campaign: Campaign,
+    reason: str | None,
+    actor: str,
+    judged_from: datetime | None = None,
+) -> None:
+    """After a resumption its brakes count letters from ``judged_from`` on; None leaves that as it was."""
+    _move(desk, campaign, CampaignStatus.PAUSED, reason, actor, judged_from)
     _set_paused(desk, campaign, paused=True)
 
 
@@ -33,8 +42,15 @@ def delete_campaign(desk: CampaignDesk, campaign: Campaign, actor: str) -> None:
         )
 
 
-def _move(desk: CampaignDesk, campaign: Campaign, to: CampaignStatus, reason: str | None, actor: str) -> None:
-    if not desk.store.campaigns.move(campaign.id, to, reason, actor):
+def _move(
+    desk: CampaignDesk,
+    campaign: Campaign,
+    to: CampaignStatus,
+    reason: str | None,
+    actor: str,
+    judged_from: datetime | None = None,
+) -> None:
+    if not desk.store.campaigns.move(campaign.id, to, reason, actor, judged_from):
         already = f"is {campaign.status} already" if to == campaign.status else f"is {campaign.status}"
         raise RefusedByRule(f"The campaign {campaign.name!r} {already}: it cannot become {to}.")
 

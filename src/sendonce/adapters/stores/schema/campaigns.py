@@ -38,6 +38,8 @@ campaigns = Table(
     # The window and the brakes, as the file says them.
     Column("window", Document, nullable=False),
     Column("brakes", Document, nullable=False),
+    # Letters with earlier slots were what a brake stopped it for.
+    moment("judged_from"),
     moment("created_at", nullable=False),
     moment("updated_at", nullable=False),
     moment("started_at"),
@@ -155,6 +157,8 @@ sender_limits = Table(
     # The share of its rate that deferrals have left it.
     Column("pace", Float, nullable=False, server_default=text("1")),
     moment("paced_at", nullable=False),
+    # Letters with earlier slots were what a brake blocked it for.
+    moment("judged_from"),
     # The days on which it sent, for its warm-up, and the last of them.
     Column("days_used", Integer, nullable=False, server_default=text("0")),
     Column("last_day", Text, nullable=False, server_default=""),

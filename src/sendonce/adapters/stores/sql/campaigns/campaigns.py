@@ -122,12 +122,21 @@ class SqlCampaigns(SqlProgress):
             _move(tx, campaign, CampaignStatus.RUNNING, None, actor, self._db.now(tx))
             return enrolled
 
-    def move(self, campaign_id: CampaignId, to: CampaignStatus, reason: str | None, actor: str) -> bool:
+    def move(
+        self,
+        campaign_id: CampaignId,
+        to: CampaignStatus,
+        reason: str | None,
+        actor: str,
+        judged_from: datetime | None = None,
+    ) -> bool:
         with self._db.writing() as tx:
             campaign = _one(tx, C.id == campaign_id, lock=True)
             if to not in ARROWS[campaign.status]:
                 return False
             _move(tx, campaign, to, reason, actor, self._db.now(tx))
+            if judged_from is not None:
+                tx.execute(campaigns.update().where(C.id == campaign_id).values(judged_from=judged_from))
             if to in (CampaignStatus.STOPPED, CampaignStatus.FINISHED):
                 left = campaign_leads.update().where(CL.campaign_id == campaign_id, OPEN_LEAD)
                 tx.execute(left.values(state="stopped", reason=reason or str(to), due_at=None))
@@ -230,6 +239,7 @@ def _as_campaign(row: Row[Any], steps: Sequence[Step]) -> Campaign:
         row.created_at,
         row.started_at,
         row.ended_at,
+        row.judged_from,
     )
 
 

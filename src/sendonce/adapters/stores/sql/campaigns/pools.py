@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
@@ -118,9 +118,14 @@ class SqlPools:
             return _as_limits(row) if row else None
 
     def set_pace(self, tenant_id: TenantId, sender_id: str, pace: float, now: datetime) -> None:
+        self._change(tenant_id, sender_id, {"pace": pace, "paced_at": now})
+
+    def judge_from(self, tenant_id: TenantId, sender_id: str, moment: datetime) -> None:
+        self._change(tenant_id, sender_id, {"judged_from": moment})
+
+    def _change(self, tenant_id: TenantId, sender_id: str, changes: Mapping[str, Any]) -> None:
+        own = sender_limits.update().where(P.tenant_id == tenant_id, P.sender_id == sender_id)
         with self._db.writing() as tx:
-            changes = {"pace": pace, "paced_at": now}
-            own = sender_limits.update().where(P.tenant_id == tenant_id, P.sender_id == sender_id)
             tx.execute(own.values(changes))
 
 

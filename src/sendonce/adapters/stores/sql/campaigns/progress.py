@@ -258,18 +258,20 @@ class SqlProgress:
 
     # -- records and slots -----------------------------------------------------------------------
 
-    def record(self, campaign_id: CampaignId, newest: int) -> Record:
-        return self._record(W.campaign_id == campaign_id, newest)
+    def record(self, campaign_id: CampaignId, newest: int, since: datetime | None = None) -> Record:
+        return self._record(W.campaign_id == campaign_id, newest, since)
 
-    def record_of_sender(self, tenant_id: TenantId, sender_id: str, newest: int) -> Record:
-        return self._record(sa.and_(W.sender_id == sender_id, W.tenant_id == tenant_id), newest)
+    def record_of_sender(
+        self, tenant_id: TenantId, sender_id: str, newest: int, since: datetime | None = None
+    ) -> Record:
+        return self._record(sa.and_(W.sender_id == sender_id, W.tenant_id == tenant_id), newest, since)
 
     def record_to_receiver(self, tenant_id: TenantId, receiver: str, newest: int) -> Record:
         return self._record(sa.and_(W.receiver == receiver, W.tenant_id == tenant_id), newest)
 
-    def _record(self, which: sa.ColumnElement[bool], newest: int) -> Record:
+    def _record(self, which: sa.ColumnElement[bool], newest: int, since: datetime | None = None) -> Record:
         """Of letters that were tried (accepted, refused, or put off), and what was told of them since."""
-        recent = _newest(which, newest)
+        recent = _newest(which if since is None else sa.and_(which, W.slot_at > since), newest)
         refused = J.state == JobState.FAILED
         tried = sa.or_(J.state == JobState.SENT, refused, J.tries > 0)
         query = (
