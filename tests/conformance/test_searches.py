@@ -200,6 +200,20 @@ def test_a_poll_is_one_workers_until_its_lease_ends(searching: Searching) -> Non
     assert searching.row().answer_place == "place"
 
 
+def test_what_a_dead_worker_held_is_free_at_once(searching: Searching) -> None:
+    """What it was submitting is overdue; what it was polling may be polled. What waits goes on waiting."""
+    searching.add("насосы")
+    searching.submits("dead")
+    assert searching.operations.release("alive", NOW) == 0
+    assert searching.operations.release("dead", NOW) == 1
+    (late,) = searching.operations.overdue_submits(10, NOW)
+    assert searching.say(late, Accepted("op-1"))
+    assert searching.operations.release("dead", NOW - WORK_LEASE) == 0
+    assert searching.polls("dead", now=LATER).operations
+    assert searching.operations.release("dead", LATER) == 1
+    assert searching.polls("alive", now=LATER).operations
+
+
 def test_an_answer_that_never_comes_is_asked_for_twice(searching: Searching) -> None:
     """Once more from the beginning; then it has expired."""
     submitted(searching)

@@ -83,6 +83,18 @@ def test_the_same_worker_does_not_mistake_an_old_lease_for_its_new_one(tasks: Ta
     assert tasks.done(renewed, NOW)
 
 
+def test_what_a_dead_worker_held_is_due_at_once_and_counts_as_not_tried(tasks: Tasks) -> None:
+    tasks.add([new("a"), new("b"), new("c")], NOW)
+    [lost] = take(tasks, 1, worker="dead")
+    [other] = take(tasks, 1, worker="alive")
+    assert tasks.release("dead", NOW) == 1
+    assert not tasks.done(lost, NOW)
+    again = {task.id: task.attempt for task in take(tasks)}
+    assert (len(again), again[lost.id]) == (2, 1)
+    assert tasks.done(other, NOW)
+    assert tasks.release("dead", NOW) == 0
+
+
 def test_waits_grow_and_end() -> None:
     waits = [next_attempt(attempt, NOW) for attempt in range(1, MOST_ATTEMPTS + 1)]
     assert waits == [*(NOW + timedelta(minutes=minutes) for minutes in (10, 40, 160)), None]

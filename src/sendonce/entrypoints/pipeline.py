@@ -8,15 +8,17 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from types import FrameType
 
 from sendonce.domain.prospecting.pipeline import JournalLine, Manner, StepName
 from sendonce.entrypoints.worker import stopping_signals
+from sendonce.flows.prospecting.free_leases import free_leases
 from sendonce.flows.prospecting.run_pipeline import prune_journal, run_cycle, run_loop, run_until_idle
 from sendonce.ports.prospecting import ProspectingStore
 from sendonce.settings import Settings
 from sendonce.wiring.house import worker_name
-from sendonce.wiring.pipeline import pipeline_steps
+from sendonce.wiring.pipeline import pipeline_steps, roll_call
 from sendonce.wiring.worker import arm_failpoint
 
 log = logging.getLogger(__name__)
@@ -29,7 +31,8 @@ def run_pipeline(
     arm_failpoint(settings)
     worker = name or worker_name(settings)
     steps = pipeline_steps(settings, store, wanted, worker)
-    with stopped_by_signal() as stopping:
+    alive = roll_call(settings, store).present(worker, partial(free_leases, store))
+    with alive, stopped_by_signal() as stopping:
         journal, clock = store.pipeline_journal, store.ledger.now
         keep = timedelta(days=settings.prospect_journal_keep_days)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -208,7 +209,20 @@ class Tasks(Protocol):
 
     def fail(self, task: Task, reason: str, now: datetime) -> bool: ...
 
+    def release(self, worker: str, now: datetime) -> int:
+        """A dead worker's tasks are due now, as if it had not tried them; how many."""
+
     def count_open(self, kind: TaskKind) -> int: ...
+
+
+class RollCall(Protocol):
+    """Which processes of the pipeline live on this machine. Those of other machines are not seen."""
+
+    def present(self, worker: str, bury: Callable[[str], None]) -> AbstractContextManager[None]:
+        """While it is open, others see this process alive. ``bury`` is told first of each that died here.
+
+        Raises Unavailable where no sign of life can be kept.
+        """
 
 
 class Regions(Protocol):
@@ -286,6 +300,9 @@ class SearchOperations(Protocol):
 
     def begin_ingests(self, worker: str, most: int, now: datetime) -> Sequence[Operation]:
         """Requests whose answer is to be read now."""
+
+    def release(self, worker: str, now: datetime) -> int:
+        """End the leases of a dead worker; how many. What it was submitting is overdue then."""
 
     def settle(self, changes: Sequence[Change], now: datetime, budget: Budget | None = None) -> int:
         """Write down outcomes, each if its turn is still on; how many were. What was not taken returns to

@@ -23,7 +23,7 @@ from sendonce.wiring.searching import (
 if TYPE_CHECKING:
     from sendonce.flows.prospecting.read_funnel import SearchRules
     from sendonce.flows.prospecting.run_pipeline import Step
-    from sendonce.ports.prospecting import ProspectingStore
+    from sendonce.ports.prospecting import ProspectingStore, RollCall
 
 
 def pipeline_steps(
@@ -64,6 +64,12 @@ def _plan(settings: Settings, store: ProspectingStore, _worker: str, _most: int)
 
     rules = sending_rules(settings)
     return serve_directions(store, lambda it: plan_written_letters(store, it.tenant_id, it, rules))
+
+
+def roll_call(settings: Settings, store: ProspectingStore) -> RollCall:
+    from sendonce.adapters import roll_call
+
+    return roll_call.RollCall(settings.state_dir, store.ledger.identity().ledger_id)
 
 
 def search_rules(settings: Settings) -> SearchRules:

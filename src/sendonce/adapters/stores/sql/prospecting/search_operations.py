@@ -74,6 +74,14 @@ class SqlSearchOperations:
             due = _due(tx, OperationState.FETCHED, most, now)
             return _take(tx, due, worker, now, WORK_LEASE, {})
 
+    def release(self, worker: str, now: datetime) -> int:
+        # One that only waits for its next poll, which may be hours away, is in nobody's hands.
+        leased = (O.due_at > now) & (O.due_at <= now + WORK_LEASE)
+        held = O.state.in_(_HELD) & O.settled_at.is_(None) & (O.leased_by == worker)
+        with self._db.writing() as tx:
+            free = serp_operations.update().where(held, leased).values(due_at=now, updated_at=now)
+            return tx.execute(free).rowcount
+
     def settle(self, changes: Sequence[Change], now: datetime, budget: Budget | None = None) -> int:
         settled = refunds = 0
         with self._db.writing() as tx:
@@ -95,6 +103,7 @@ class SqlSearchOperations:
         return min((due for due in firsts if due is not None), default=None)
 
 
+_HELD = (OperationState.SUBMITTING, OperationState.SUBMITTED, OperationState.FETCHED)
 _MOVING = (
     *(OperationState.QUEUED, OperationState.SUBMITTING, OperationState.SUBMITTED),
     *(OperationState.FETCHED, OperationState.UNKNOWN),

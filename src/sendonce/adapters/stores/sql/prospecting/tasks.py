@@ -1,4 +1,4 @@
-"""Tasks on SQL. A taken task is due again when its lease ends, so a dead worker's comes back by itself."""
+"""Tasks on SQL. A taken task is due again when its lease ends, or when its worker is known to be dead."""
 
 from __future__ import annotations
 
@@ -44,6 +44,13 @@ class SqlTasks:
     def fail(self, task: Task, reason: str, now: datetime) -> bool:
         with self._db.writing() as tx:
             return end_task(tx, task, now, state="failed", reason=reason)
+
+    def release(self, worker: str, now: datetime) -> int:
+        held = (T.state == "leased") & (T.leased_by == worker)
+        freed = {"state": "waiting", "leased_by": None, "due_at": now, "updated_at": now}
+        with self._db.writing() as tx:
+            free = processing_jobs.update().where(held).values(**freed, attempts=T.attempts - 1)
+            return tx.execute(free).rowcount
 
     def count_open(self, kind: TaskKind) -> int:
         query = sa.select(sa.func.count()).select_from(processing_jobs).where(T.kind == kind, _OPEN)
