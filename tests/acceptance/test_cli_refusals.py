@@ -119,6 +119,22 @@ def test_an_unknown_name_is_not_found(desk: Desk, command: list[str]) -> None:
     assert told(desk, *command, code=FAILED)
 
 
+def test_a_suppression_for_one_client_is_no_other_clients(desk: Desk) -> None:
+    add = ("suppression", "add", "jane@example.com")
+    assert "There is no tenant acme" in told(desk, *add, "--tenant", "acme", code=FAILED)
+    desk.run("tenant", "add", "acme")
+    assert "leave out --tenant" in told(desk, *add, "--tenant", "acme", "--global", code=USAGE)
+    desk.run(*add, "--tenant", "acme")
+    (only,) = desk.json("suppression", "list")
+    assert (only["address"], only["scope"]) == ("jane@example.com", "acme")
+    (desk.folder / "out.csv").write_text("bob@example.com\n")
+    desk.run("suppression", "import", "out.csv", "--tenant", "acme")
+    assert {each["scope"] for each in desk.json("suppression", "list")} == {"acme"}
+    told(desk, "suppression", "remove", "jane@example.com", code=FAILED)
+    desk.run("suppression", "remove", "jane@example.com", "--tenant", "acme")
+    assert [each["address"] for each in desk.json("suppression", "list")] == ["bob@example.com"]
+
+
 def test_a_suppression_of_the_other_scope_is_pointed_out(desk: Desk) -> None:
     """An unknown letter's bounce denies an address to everybody: who allows it again is told how."""
     desk.run("suppression", "add", "jane@example.com", "--global")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sendonce.domain.engine.addresses import Address
 from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.domain.people.suppressions import EVERYBODY, Suppression, SuppressionReason
 from sendonce.errors import NotFound
 from sendonce.ports.people import Suppressions
@@ -34,4 +35,6 @@ def how_to_lift(left: Suppression | None) -> str:
         return ""
     if left.scope == EVERYBODY:
         return " It is suppressed for every tenant: add --global."
-    return " It is suppressed for the default tenant: leave out --global."
+    if left.scope == DEFAULT_TENANT:
+        return " It is suppressed for the default tenant: leave out --global."
+    return f" It is suppressed for the tenant {left.scope}: say --tenant {left.scope} instead of --global."

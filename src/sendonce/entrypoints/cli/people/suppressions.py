@@ -12,28 +12,44 @@ import typer
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.checks import count_of
 from sendonce.domain.engine.tenants import TenantId
+from sendonce.domain.people.directions import tenant_named
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.domain.people.suppressions import EVERYBODY, EXPORTED, Suppression
-from sendonce.entrypoints.cli.context import opened_store, ready_settings, time_zone
+from sendonce.entrypoints.cli.context import opened_clients, opened_store, ready_settings, time_zone
 from sendonce.entrypoints.cli.output import JsonFlag, as_dict, print_json, print_table, say
 from sendonce.entrypoints.cli.people.columns import column_mapping
+from sendonce.errors import BadInput
 
 if TYPE_CHECKING:
+    from sendonce.ports.people import TenantStore
     from sendonce.ports.store import Store
 
 group = typer.Typer(name="suppression", help="Addresses that must not be written to.", no_args_is_help=True)
 
-Everybody = Annotated[bool, typer.Option("--global", help="For every tenant, not only the default one.")]
+Everybody = Annotated[bool, typer.Option("--global", help="For every tenant, not for one alone.")]
+Tenant = Annotated[str | None, typer.Option(help="For this client; usually the default one.")]
 
 
-def _scope(everybody: bool) -> TenantId:
-    return EVERYBODY if everybody else DEFAULT_TENANT
+def _named(tenant: str | None, everybody: bool) -> TenantId:
+    """The client that is meant. Raises BadInput for one that cannot be, or beside --global."""
+    if tenant is not None and everybody:
+        raise BadInput("--global is for every tenant: leave out --tenant.")
+    return tenant_named(tenant) if tenant is not None else DEFAULT_TENANT
+
+
+def _known_scope(store: TenantStore, tenant: str | None, everybody: bool) -> TenantId:
+    """Raises NotFound for a client that is not there: a misspelt name would protect nobody."""
+    from sendonce.flows.people.add_client import require_tenant
+
+    named = require_tenant(store, _named(tenant, everybody))
+    return EVERYBODY if everybody else named
 
 
 @group.command()
 def add(
     address: str,
     note: Annotated[str, typer.Option(help="Why.")] = "",
+    tenant: Tenant = None,
     everybody: Everybody = False,
     json: JsonFlag = False,
 ) -> None:
@@ -41,8 +57,8 @@ def add(
     from sendonce.flows.people.suppress import suppress
 
     target = parse_address(address)
-    with opened_store(ready_settings(), make=True) as store:
-        added = suppress(store.suppressions, _scope(everybody), target, note or None)
+    with opened_clients(ready_settings(), make=True) as store:
+        added = suppress(store.suppressions, _known_scope(store, tenant, everybody), target, note or None)
     if json:
         print_json({"address": target.text, "added": added})
     else:
@@ -50,15 +66,16 @@ def add(
 
 
 @group.command()
-def remove(address: str, everybody: Everybody = False, json: JsonFlag = False) -> None:
+def remove(address: str, tenant: Tenant = None, everybody: Everybody = False, json: JsonFlag = False) -> None:
     """Allow an address again; kept in the audit log."""
     from sendonce.flows.people.suppress import how_to_lift
     from sendonce.wiring.suppressions import allow_again
 
     target, settings = parse_address(address), ready_settings()
+    named = _named(tenant, everybody)
     with opened_store(settings) as store:
-        scope, actor = _scope(everybody), getpass.getuser()
-        left = allow_again(settings, store, DEFAULT_TENANT, scope, target, actor)
+        scope = EVERYBODY if everybody else named
+        left = allow_again(settings, store, named, scope, target, getpass.getuser())
     if json:
         print_json({"address": target.text, "removed": True})
     elif left is not None:
@@ -98,6 +115,7 @@ def import_(
             "--map", help="Which column holds the addresses, where its title does not tell: email=E."
         ),
     ] = None,
+    tenant: Tenant = None,
     everybody: Everybody = False,
     encoding: Annotated[str, typer.Option(help="The file's encoding, where it is not found out.")] = "",
     json: JsonFlag = False,
@@ -107,8 +125,8 @@ def import_(
     from sendonce.wiring.files import opt_outs_in
 
     found = opt_outs_in(file, column_mapping(columns or []), encoding)
-    with opened_store(ready_settings(), make=True) as store:
-        report = import_suppressions(store.suppressions, _scope(everybody), found)
+    with opened_clients(ready_settings(), make=True) as store:
+        report = import_suppressions(store.suppressions, _known_scope(store, tenant, everybody), found)
     bad = report.bad
     if json:
         lines = [{"line": line, "reason": reason} for line, reason in bad]
