@@ -6,7 +6,7 @@ import logging
 import signal
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from functools import partial
 from types import FrameType
@@ -31,8 +31,7 @@ def run_pipeline(
     arm_failpoint(settings)
     worker = name or worker_name(settings)
     steps = pipeline_steps(settings, store, wanted, worker)
-    alive = roll_call(settings, store).present(worker, partial(free_leases, store))
-    with alive, stopped_by_signal() as stopping:
+    with seen_alive(settings, store, worker), stopped_by_signal() as stopping:
         journal, clock = store.pipeline_journal, store.ledger.now
         keep = timedelta(days=settings.prospect_journal_keep_days)
 
@@ -50,6 +49,11 @@ def run_pipeline(
                 log.info("the pipeline runs", extra={"fields": {"worker": worker, "steps": list(steps)}})
                 run_loop(cycle, settings.prospect_interval_seconds, stopping.wait)
                 return ()
+
+
+def seen_alive(settings: Settings, store: ProspectingStore, worker: str) -> AbstractContextManager[None]:
+    """What others that died on this machine had taken is free first."""
+    return roll_call(settings, store).present(worker, partial(free_leases, store))
 
 
 @contextmanager

@@ -64,11 +64,14 @@ def enrich(
     json: JsonFlag = False,
 ) -> None:
     """Visit the sites of companies that wait for it, and keep their contacts and facts."""
+    from sendonce.entrypoints.pipeline import seen_alive
     from sendonce.wiring.prospecting import enricher
 
     settings = ready_settings(quiet=True)
     with opened_prospects(settings) as store:
-        done = asyncio.run(enricher(settings, store).run(limit))
+        visits = enricher(settings, store)
+        with seen_alive(settings, store, visits.worker):
+            done = asyncio.run(visits.run(limit))
     if json:
         print_json(as_dict(done))
         return
