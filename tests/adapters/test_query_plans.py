@@ -228,6 +228,25 @@ def test_postgres_finds_a_due_job_by_its_index(postgres_url: str) -> None:
     assert all("job_states_scheduled" in step for step in plan), plan
 
 
+def test_postgres_reads_no_jobs_of_other_dispatches(postgres_url: str) -> None:
+    """Whether a dispatch is over, also while the server's statistics are older than the jobs that wait."""
+    with closing(open_store(postgres_url)) as store:
+        engine = store.database.engine
+        Stage(store).running(3000)
+        with store.database.writing() as tx:
+            tx.exec_driver_sql("UPDATE job_states SET state = 'sent'")
+            tx.exec_driver_sql("ANALYZE")
+        waiting = [DispatchId(running_job(store)) for _ in range(5)]
+        with overheard(engine) as statements:
+            assert store.dispatches.to_finish(among=waiting) == []
+        [(statement, values)] = [each for each in statements if ABOUT_JOBS.search(each[0])]
+        with engine.connect() as connection:
+            explained = connection.exec_driver_sql(f"EXPLAIN {statement}", values)
+            plan = "\n".join(row[0] for row in explained)
+    assert "job_states_scheduled" in plan
+    assert "hashed" not in plan, plan
+
+
 def test_claims_beside_an_old_snapshot_look_at_each_job_a_few_times(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
