@@ -93,21 +93,35 @@ class Child:
 
     def wait(self) -> Finished:
         """Raises BenchFailed, with the end of what the child said, unless it exits with 0."""
-        impatience = threading.Timer(LONGEST, self._process.kill)
-        impatience.start()
-        with watching_memory(self.pid) as peak:
+        with _ended_in_time(self._process), watching_memory(self.pid) as peak:
             _, status, usage = os.wait4(self.pid, 0)
-        impatience.cancel()
         seconds = time.monotonic() - self.began
         self._process.returncode = os.waitstatus_to_exitcode(status)
         with self._out as out_file, self._err as err_file:
             out_file.seek(0)
             err_file.seek(0)
             out, err = out_file.read(), err_file.read()
+        command = " ".join(self.args)[:200]
+        if seconds >= LONGEST:
+            raise BenchFailed(f"{command} was killed after {LONGEST:g} s: {(err or out)[-2000:]}")
         if self._process.returncode != 0:
-            command = " ".join(self.args)[:200]
             raise BenchFailed(f"{command} ended with {self._process.returncode}: {(err or out)[-2000:]}")
         return Finished(seconds, usage.ru_utime + usage.ru_stime, peak.megabytes, out)
+
+
+@contextmanager
+def _ended_in_time(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Kill a child that hangs, and one that is still there when we are stopped ourselves."""
+    impatience = threading.Timer(LONGEST, process.kill)
+    impatience.daemon = True  # or whoever stops us would wait for it
+    impatience.start()
+    try:
+        yield
+    except BaseException:
+        process.kill()
+        raise
+    finally:
+        impatience.cancel()
 
 
 def run(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 
 import pytest
 from bench import __main__ as bench
-from bench import report
+from bench import processes, report
 from bench.chart import draw
 from bench.findings import Finding
 from bench.stage import Length, Stage, staged
@@ -59,3 +60,23 @@ def test_a_row_that_fails_costs_no_other(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_nothing_at_all_is_well_below_a_bar() -> None:
     """Shares that are off by nothing have a row in the chart, too."""
     assert "0.00 %" in draw([Finding("shares", "weights", "the claims", 0.0, unit="%", bar=5, at_most=True)])
+
+
+def test_a_child_that_hangs_is_killed_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "LONGEST", 0.05)
+    with pytest.raises(processes.BenchFailed, match="was killed after"):
+        processes.run([sys.executable, "-c", "import signal; signal.pause()"])
+
+
+def test_a_child_does_not_outlive_a_bench_that_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    child = processes.Child([sys.executable, "-c", "import signal; signal.pause()"], processes.ROOT, None)
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(processes.os, "wait4", stop)
+        with pytest.raises(KeyboardInterrupt):
+            child.wait()
+    with pytest.raises(processes.BenchFailed, match="ended with -9"):
+        child.wait()
