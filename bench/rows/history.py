@@ -57,13 +57,14 @@ def _asked(stage: Stage, row: str, jobs: int, waiting: int) -> dict[str, float]:
 
 
 def ask(url: str, jobs: int, waiting: int) -> None:
-    from bench.former_jobs import ASKED, Present, fill
+    from bench.former_jobs import ASKED, Present, fill, flush
     from sendonce.adapters.stores.sql.database import Database
     from sendonce.adapters.stores.sql.store import open_store, upgrade_schema
 
     upgrade_schema(Database(url))
     with closing(open_store(url)) as store:
         fill(store, jobs, waiting)
+        flush(store)
     store = open_store(url)
     present = Present(store)
     least = {}
