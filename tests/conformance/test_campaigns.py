@@ -573,3 +573,17 @@ def test_what_is_planned_is_only_a_little_ahead(stage: CampaignStage) -> None:
     stage.leads(50)
     stage.campaign()
     assert 0 < stage.round() <= 3
+
+
+def test_a_forecast_counts_the_letters_that_are_still_to_come(stage: CampaignStage) -> None:
+    stage.sender("a@one.example", daily=5)
+    stage.leads(8)
+    campaign = stage.campaign(3 * DAY)
+    assert forecast_campaign(stage.desk, campaign).letters == 16
+    sent = len(stage.run(DAY))
+    told = forecast_campaign(stage.desk, stage.get(campaign))
+    assert told.letters == 16 - sent
+    assert sum(count for _, count in told.days) == told.letters
+    stage.run(8 * DAY)
+    assert stage.get(campaign).status == CampaignStatus.FINISHED
+    assert forecast_campaign(stage.desk, stage.get(campaign)).letters == 0

@@ -172,6 +172,9 @@ class Campaigns(Protocol):
     def lead_states(self, campaign_id: CampaignId) -> Mapping[str, int]:
         """How many leads are open, finished and stopped."""
 
+    def open_leads(self, campaign_id: CampaignId) -> Mapping[int, int]:
+        """How many open leads have had no letter, one, two and so on; one under way counts."""
+
     def leads_of(self, campaign_id: CampaignId) -> Iterator[LeadStanding]:
         """Every lead of a campaign, in the order of their ids."""
 

@@ -7,10 +7,11 @@ have had no letter. Nobody answers or bounces in a forecast, so the campaign is 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from sendonce.domain.campaigns.pools import SenderLimits
@@ -57,10 +58,14 @@ def forecast(
     window: Window,
     today: date,
     caps: Sequence[Cap] = (),
+    begun: Mapping[int, int] = MappingProxyType({}),
 ) -> Forecast:
-    """``waits`` are those of the steps, the first of which is nothing."""
-    total = leads * len(waits)
+    """``leads`` have had no letter yet; ``begun`` is how many have had one, two and so on, the last of them
+    today at the latest. ``waits`` are those of the steps, the first of which is nothing."""
+    total = leads * len(waits) + sum(count * (len(waits) - had) for had, count in begun.items())
     due: Counter[tuple[date, int]] = Counter()
+    for had, count in begun.items():
+        _follow(due, had - 1, waits, today, count)
     fresh, day, sent = leads, today, 0
     days: list[tuple[date, int]] = []
     bound: Counter[Binding] = Counter()

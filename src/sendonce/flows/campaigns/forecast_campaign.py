@@ -11,11 +11,13 @@ from sendonce.flows.campaigns.desk import CampaignDesk
 
 
 def forecast_campaign(desk: CampaignDesk, campaign: Campaign) -> Forecast:
-    """Of all its leads, or of those that are still open; held senders are left out."""
+    """Of the letters to all its leads, or of those that its open leads have not had; held senders are left
+    out."""
     store = desk.store
-    open_leads = store.campaigns.lead_states(campaign.id).get("open", 0)
+    begun = dict(store.campaigns.open_leads(campaign.id))
+    fresh = begun.pop(0, 0)
     if campaign.status == CampaignStatus.READY:
-        open_leads = store.leads.count(campaign.tenant_id, campaign.direction_id)
+        fresh = store.leads.count(campaign.tenant_id, campaign.direction_id)
     able = {
         limits.sender_id: (limits, identity)
         for limits in store.pools.of_direction(campaign.tenant_id, campaign.direction_id)
@@ -27,7 +29,7 @@ def forecast_campaign(desk: CampaignDesk, campaign: Campaign) -> Forecast:
     limits = [each for each, _ in able.values()]
     caps = _caps(desk, campaign, [identity for _, identity in able.values()])
     today = desk.now().astimezone(desk.zone).date()
-    return forecast(open_leads, waits, limits, campaign.window, today, caps)
+    return forecast(fresh, waits, limits, campaign.window, today, caps, begun)
 
 
 def _caps(desk: CampaignDesk, campaign: Campaign, senders: Sequence[SenderIdentity]) -> list[Cap]:

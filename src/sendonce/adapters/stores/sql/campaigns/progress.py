@@ -324,6 +324,11 @@ class SqlProgress:
         with self._db.reading() as tx:
             return {row[0]: row[1] for row in tx.execute(query)}
 
+    def open_leads(self, campaign_id: CampaignId) -> Mapping[int, int]:
+        query = sa.select(CL.step, sa.func.count()).where(CL.campaign_id == campaign_id, _OPEN)
+        with self._db.reading() as tx:
+            return {row[0]: row[1] for row in tx.execute(query.group_by(CL.step))}
+
     def leads_of(self, campaign_id: CampaignId) -> Iterator[LeadStanding]:
         last = sa.and_(W.campaign_id == CL.campaign_id, W.lead_id == CL.lead_id, W.step == CL.step)
         joined = (
