@@ -101,7 +101,8 @@ def show_letter(letter: WrittenLetter, direction: Direction) -> None:
 
     made = letter.made
     say("─" * 72)
-    say(f"{_printable(letter.company_name)} ({shown_domain(letter.domain)})  letter {letter.id}")
+    name, domain = _printable(letter.company_name), shown_domain(letter.domain)
+    say(f"{f'{name} ({domain})' if name else domain}  letter {letter.id}")
     say(f"To: {made.recipient}\n{_SUBJECT}{_printable(made.subject)}\n")
     say(_printable(sent_text(letter, direction)))
     by = f"the model {made.model}" if made.written_by == "llm" else f"the {made.written_by}"
