@@ -108,6 +108,7 @@ class ParcelBuilder:
 
 
 def _wait_for(hours: Hours, job: ClaimedJob, taken: float) -> timedelta:
-    """By the store's clock, which was read when the claim began."""
-    now = job.claimed_at + timedelta(seconds=boot_time() - taken)
-    return min(hours.opens_in(job, now), LONGEST_WAIT)
+    """The store's clock was read some time after the claim began, so it is between these two moments now. The
+    hours must hold at both."""
+    earliest, latest = job.claimed_at, job.claimed_at + timedelta(seconds=boot_time() - taken)
+    return min(max(hours.opens_in(job, earliest), hours.opens_in(job, latest)), LONGEST_WAIT)
