@@ -20,6 +20,7 @@ from sendonce.domain.engine.jobs import ClaimedJob, Settlement
 from sendonce.domain.engine.letters import MessageSettings
 from sendonce.domain.engine.outcomes import Accepted, Deferred, Outcome, Refused
 from sendonce.domain.engine.parcels import Parcel
+from sendonce.domain.engine.senders import HoldOrder
 from sendonce.domain.people.directions import Basis, NewDirection, tenant_named
 from sendonce.errors import RefusedByRule
 from sendonce.flows.campaigns.create_campaign import create_campaign
@@ -414,6 +415,18 @@ def test_who_is_held_by_hand_goes_on_where_it_was(stage: CampaignStage) -> None:
     stage.store.sender_holds.release(key, "somebody")
     assert len(stage.run(2 * DAY, every=2 * HOUR)) == 4
     assert stage.get(campaign).status == CampaignStatus.FINISHED
+
+
+@pytest.mark.parametrize(("seconds", "planned"), [(60.0, False), (0.0, True)])
+def test_a_held_sender_gets_letters_again_when_its_next_try_has_come(
+    stage: CampaignStage, seconds: float, planned: bool
+) -> None:
+    """Without a letter nobody could try it, and its hold would never end."""
+    sender = stage.sender("a@one.example")
+    stage.leads(1)
+    stage.campaign()
+    stage.store.sender_holds.hold(stage.desk.keys_of(sender).home, HoldOrder("outage", "no answer", seconds))
+    assert bool(stage.round()) == planned
 
 
 def test_deferrals_slow_a_sender_down(stage: CampaignStage) -> None:

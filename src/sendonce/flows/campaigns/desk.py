@@ -47,6 +47,11 @@ class CampaignDesk:
         """What keeps a sender from sending, whichever region it is in."""
         return hold_in_force(self.keys_of(identity), self.store.sender_holds.get)
 
+    def may_try(self, identity: SenderIdentity) -> bool:
+        """Whether it is not held, or its next try has come: that takes a letter, and it may have none."""
+        hold = self.hold_of(identity)
+        return hold is None or not hold.lets_nobody_try(self.store.ledger.now())
+
     def away_of(self, identity: SenderIdentity) -> SenderHold | None:
         return is_away(self.keys_of(identity), self.store.sender_holds.get)
 

@@ -133,14 +133,14 @@ class _Round:
         return free[picked] if picked else None
 
     def _able_senders(self) -> Sequence[_Sender]:
-        """The senders of the direction that are neither held nor removed."""
+        """The senders of the direction that may be tried now, and are not removed."""
         store, campaign = self._desk.store, self._campaign
         able = []
         for limits in store.pools.of_direction(campaign.tenant_id, campaign.direction_id):
             identity = store.senders.get(limits.sender_id)
             if identity is None or identity.removed_at is not None:
                 continue
-            if self._desk.hold_of(identity) is None:
+            if self._desk.may_try(identity):
                 able.append(self._stand(identity, limits))
         return able
 
