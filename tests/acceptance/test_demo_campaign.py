@@ -19,6 +19,6 @@ def test_whenever_a_worker_is_killed_all_is_as_promised(
     arguments = ["demo-campaign", "--dir", "demo", "--seed", str(seed)]
     if database == "postgres":
         arguments += ["--workers", "3", "--database-url", request.getfixturevalue("empty_postgres_url")]
-    done = run_program(arguments, {"PYTHONUTF8": "1", "COLUMNS": "200"}, tmp_path, seconds=600)
+    done = run_program(arguments, {"PYTHONUTF8": "1", "COLUMNS": "200"}, tmp_path, seconds=1500)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "As promised: nothing twice" in done.stdout

@@ -10,6 +10,7 @@ import argparse
 import json
 import random
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from random import Random
 
-from sendonce.entrypoints.cli.campaigns.demo_judge import broken_promises, shares
+from sendonce.entrypoints.cli.campaigns.demo_judge import DEMO, broken_promises, shares
 from sendonce.entrypoints.cli.campaigns.demo_world import CampaignWorld, Worker
 from sendonce.entrypoints.cli.demo_stage import DemoStage
 from sendonce.errors import Unavailable
@@ -28,13 +29,15 @@ from tests.crash.scenes import EVERYDAY
 from tests.crash.world import Eye
 from tests.postgres import quick_folder
 
-KILLS_A_WORLD = 20
+KILLS_A_WORLD = 30
+TERMS = DEMO.smaller(3)
+"""A machine that starts a worker every few seconds sends fewer letters in a day of twenty seconds."""
 WORKERS = {"sqlite": 1, "postgres": 3}
 
 
 @dataclass
 class RandomKills:
-    """Every few seconds, some of the workers; half of the time when one has letters in ``sending``."""
+    """Every few seconds, some of the workers; mostly also one that has letters in ``sending``."""
 
     dice: Random
     eye: Eye
@@ -46,22 +49,29 @@ class RandomKills:
     def __call__(self, workers: Sequence[Worker]) -> Sequence[Worker]:
         if self.kills >= self.wanted or time.monotonic() < self._next:
             return ()
-        if self.dice.random() < 0.5:
-            self._await_letters(workers)
-        chosen = self.dice.sample(workers, self.dice.randint(1, len(workers)))
+        chosen = set(self.dice.sample(workers, self.dice.randint(1, len(workers))))
+        if self.dice.random() < 0.7:
+            chosen |= self._stopped_in_mid_send(workers)
         for worker in chosen:
             worker.kill()
             worker.wait()
         self.kills += len(chosen)
         self.in_mid_send += sum(self.eye.sending_of(worker.pid) > 0 for worker in chosen)
         self._next = time.monotonic() + self.dice.uniform(2.0, 8.0)
-        return chosen
+        return list(chosen)
 
-    def _await_letters(self, workers: Sequence[Worker], seconds: float = 5.0) -> None:
-        """At night there are none, and the kill comes all the same."""
+    def _stopped_in_mid_send(self, workers: Sequence[Worker], seconds: float = 5.0) -> set[Worker]:
+        """One that stands still with letters in ``sending``. At night there is none."""
         ends = time.monotonic() + seconds
-        while time.monotonic() < ends and not any(self.eye.sending_of(worker.pid) for worker in workers):
+        while time.monotonic() < ends:
+            for worker in workers:
+                if self.eye.sending_of(worker.pid):
+                    worker.send_signal(signal.SIGSTOP)
+                    if self.eye.sending_of(worker.pid):
+                        return {worker}
+                    worker.send_signal(signal.SIGCONT)
             time.sleep(0.005)
+        return set()
 
 
 @dataclass
@@ -90,7 +100,8 @@ def _play_once(databases: Databases, wanted: int, workers: int, seed: int, tally
     (directory / "disk").mkdir()
     with ExitStack() as stack:
         url = stack.enter_context(databases.fresh(directory))
-        world = CampaignWorld(DemoStage(directory, stack), seed, url, [f"--faults={json.dumps(EVERYDAY)}"])
+        slow = f"--faults={json.dumps(EVERYDAY)}"
+        world = CampaignWorld(DemoStage(directory, stack), seed, url, [slow], TERMS)
         world.start()
         killer = RandomKills(Random(seed), Eye(url), wanted)
         stack.callback(killer.eye.let_go)
@@ -110,8 +121,8 @@ def _broken(world: CampaignWorld, workers: int, killer: RandomKills, tally: Tall
     world.stage.end()
     letters = list(world.accepted())
     tally.letters += len(letters)
-    tally.full_accounts += len(shares(letters)) > 1
-    return list(broken_promises(world.views(), letters))
+    tally.full_accounts += len(shares(letters, TERMS)) > 1
+    return list(broken_promises(world.views(), letters, TERMS))
 
 
 def main() -> int:

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from sendonce.entrypoints.cli.campaigns.demo_judge import (
-    CLIENTS,
+    DEMO,
     SPEED,
     Letter,
     View,
@@ -84,7 +84,7 @@ def _chart(letters: Sequence[Letter]) -> None:
     hours = Counter((letter.tenant, int((letter.at - start) / _HOUR)) for letter in letters)
     most = max(hours.values())
     say(f"Letters by tenant and hour, from 0 to 24 o'clock; the highest column is {most}:")
-    for client in CLIENTS:
+    for client in DEMO.clients:
         last = max((hour for name, hour in hours if name == client.name), default=0)
         for day in range(last // 24 + 1):
             counted = [hours[client.name, day * 24 + hour] for hour in range(24)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
 from typing import Any, NamedTuple
 
@@ -52,14 +52,32 @@ class Client:
     daily: int = 0
     bouncing: int = 0
 
+    def smaller(self, times: int) -> Client:
+        senders = {address: daily // times for address, daily in self.senders.items()}
+        return replace(self, leads=self.leads // times, senders=senders, daily=self.daily // times)
 
-CLIENTS = (
-    Client("alpha", 500, {"anna@alpha.example.com": 400, "oleg@post.alpha.example.com": 200}, weight=2),
-    Client("beta", 400, {"boris@beta.example.com": 400}, bouncing=4),
-    Client("gamma", 300, {"vera@gamma.example.com": 300, "spam@gamma-news.example.com": 200}, daily=250),
+
+@dataclass(frozen=True)
+class Terms:
+    """All senders are in one account, whose letters a day are fewer than all of them might send."""
+
+    clients: tuple[Client, ...]
+    account_limit: int
+
+    def smaller(self, times: int) -> Terms:
+        """The same world with fewer leads and lower limits."""
+        return Terms(tuple(client.smaller(times) for client in self.clients), self.account_limit // times)
+
+
+DEMO = Terms(
+    (
+        Client("alpha", 500, {"anna@alpha.example.com": 400, "oleg@post.alpha.example.com": 200}, weight=2),
+        Client("beta", 400, {"boris@beta.example.com": 400}, bouncing=4),
+        Client("gamma", 300, {"vera@gamma.example.com": 300, "spam@gamma-news.example.com": 200}, daily=250),
+    ),
+    600,
 )
-ACCOUNT, ACCOUNT_LIMIT = "ses/us-east-1", 600
-"""All senders are in one account, whose letters a day are fewer than all of them might send."""
+ACCOUNT = "ses/us-east-1"
 DISLIKED = "spam@gamma-news.example.com"
 
 
@@ -82,7 +100,7 @@ class Share(NamedTuple):
         )
 
 
-def broken_promises(views: Sequence[View], letters: Sequence[Letter]) -> Iterator[str]:
+def broken_promises(views: Sequence[View], letters: Sequence[Letter], terms: Terms = DEMO) -> Iterator[str]:
     states = {each["tenant"]: each["status"] for each in views}
     if states != {"alpha": "finished", "beta": "paused", "gamma": "finished"}:
         yield f"the campaigns are {states}"
@@ -100,8 +118,8 @@ def broken_promises(views: Sequence[View], letters: Sequence[Letter]) -> Iterato
     if late:
         yield f"{len(late)} letters left outside their window, one at {max(late).at:%H:%M}"
     yield from _misbooked(views, letters)
-    yield from _exceeded(letters)
-    for share in shares(letters):
+    yield from _exceeded(letters, terms)
+    for share in shares(letters, terms):
         if abs(share.part - share.wanted) > _TOLERANCE:
             yield f"{share.name}'s share is {share.part:.1%}, and was to be {share.wanted:.1%}"
 
@@ -120,10 +138,11 @@ def _misbooked(views: Sequence[View], letters: Sequence[Letter]) -> Iterator[str
             yield f"{view['tenant']} has sent {books['sent']} letters, and the provider took {letters_taken}"
 
 
-def _exceeded(letters: Sequence[Letter]) -> Iterator[str]:
+def _exceeded(letters: Sequence[Letter], terms: Terms) -> Iterator[str]:
     """In any 24 hours, wherever they begin."""
-    limits = {address: daily for client in CLIENTS for address, daily in client.senders.items()}
-    limits |= {client.name: client.daily for client in CLIENTS if client.daily} | {ACCOUNT: ACCOUNT_LIMIT}
+    limits = {address: daily for client in terms.clients for address, daily in client.senders.items()}
+    limits |= {client.name: client.daily for client in terms.clients if client.daily}
+    limits[ACCOUNT] = terms.account_limit
     for name, daily in limits.items():
         most = _most_in_a_day([each.at for each in letters if name in (each.sender, each.tenant, ACCOUNT)])
         if most > daily:
@@ -140,24 +159,24 @@ def _most_in_a_day(times: Iterable[datetime]) -> int:
     return most
 
 
-def shares(letters: Sequence[Letter]) -> list[Share]:
+def shares(letters: Sequence[Letter], terms: Terms = DEMO) -> list[Share]:
     """Of senders in what their client sent, and of clients in the first day that fills the account.
 
     A machine may be too slow to fill it on any day: then no client had to wait, and nothing was shared.
     """
     by_sender = Counter(letter.sender for letter in letters if letter.tenant == "alpha")
     found = [Share("anna", by_sender["anna@alpha.example.com"], by_sender.total(), 2 / 3)]
-    full_day = Counter(letter.tenant for letter in _first_full_day(letters))
+    full_day = Counter(letter.tenant for letter in _first_full_day(letters, terms.account_limit))
     if full_day:
         found.append(Share("alpha", full_day["alpha"], full_day["alpha"] + full_day["gamma"], 2 / 3))
     return [share for share in found if share.total]
 
 
-def _first_full_day(letters: Sequence[Letter]) -> Sequence[Letter]:
+def _first_full_day(letters: Sequence[Letter], account_limit: int) -> Sequence[Letter]:
     ordered, begin = sorted(letters), 0
     for end, letter in enumerate(ordered):
         while ordered[begin].at <= letter.at - DAY:
             begin += 1
-        if end - begin >= ACCOUNT_LIMIT * _NEARLY_ALL:
+        if end - begin >= account_limit * _NEARLY_ALL:
             return ordered[begin : end + 1]
     return []

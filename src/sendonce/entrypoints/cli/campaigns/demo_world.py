@@ -20,20 +20,20 @@ from sendonce.domain.campaigns.windows import DAYS
 from sendonce.domain.engine.checks import count_of
 from sendonce.entrypoints.cli.campaigns.demo_judge import (
     ACCOUNT,
-    ACCOUNT_LIMIT,
-    CLIENTS,
     CLOSES,
+    DEMO,
     DISLIKED,
     OPENS,
     SPEED,
     Client,
     Letter,
+    Terms,
 )
 from sendonce.entrypoints.cli.demo_stage import DemoStage, answers, free_port, wait_until
 from sendonce.entrypoints.cli.output import say
 from sendonce.errors import Unavailable
 
-PATIENCE = 600.0
+PATIENCE = 1200.0
 _LOOK_EVERY = 0.5
 _LETTER = """
 [[step]]
@@ -82,6 +82,7 @@ class CampaignWorld:
     seed: int
     database_url: str | None = None
     sandbox_flags: Sequence[str] = ()
+    terms: Terms = DEMO
     campaigns: list[str] = field(default_factory=list)
 
     def start(self) -> None:
@@ -103,13 +104,13 @@ class CampaignWorld:
             "BURY_INTERVAL_SECONDS": "1",
             "IN_DOUBT_QUIET_SECONDS": "3",
             "APP_TIMEZONE": "UTC",
-            "ACCOUNT_LIMITS": f"{ACCOUNT}={ACCOUNT_LIMIT}",
+            "ACCOUNT_LIMITS": f"{ACCOUNT}={self.terms.account_limit}",
             "CLOCK_SPEED": str(SPEED),
         }
         self.stage.call("db", "upgrade")
         self.stage.start("service", "serve", "--no-worker")
         wait_until(lambda: answers(f"http://127.0.0.1:{port}/readyz"), "the HTTP service")
-        self.campaigns = [self._start_a_campaign(client) for client in CLIENTS]
+        self.campaigns = [self._start_a_campaign(client) for client in self.terms.clients]
 
     def _start_a_campaign(self, client: Client) -> str:
         name, directory = client.name, self.stage.directory
