@@ -95,11 +95,8 @@ def fate_of(address: str, settings: SandboxSettings, seed: int) -> Fate:
     return Fate.SUCCESS
 
 
-def _is_disliked(sender: str, recipient: str, settings: SandboxSettings) -> bool:
-    return (
-        any(address in sender.lower() for address in settings.disliked)
-        and hashlib.blake2b(recipient.encode(), digest_size=1).digest()[0] < 51
-    )
+def _is_disliked(sender: str, settings: SandboxSettings) -> bool:
+    return any(address in sender.lower() for address in settings.disliked)
 
 
 @dataclass(slots=True)
@@ -129,7 +126,7 @@ def events_of(acceptance: Acceptance, settings: SandboxSettings, seed: int) -> I
     yield Event(acceptance, Kind.SEND)
     for recipient in acceptance.recipients:
         fate = fate_of(recipient, settings, seed)
-        if fate is Fate.SUCCESS and _is_disliked(acceptance.sender, recipient, settings):
+        if fate is Fate.SUCCESS and _is_disliked(acceptance.sender, settings):
             fate = Fate.COMPLAINT
         for kind in STORY[fate]:
             yield Event(acceptance, kind, recipient, fate)

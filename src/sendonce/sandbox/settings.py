@@ -49,9 +49,7 @@ class SandboxSettings:
     seed: int | None = _option(None, "the seed of all dice; empty: the directory's, or a new one")
     bounce_share: float = _option(0.0, "share of recipients that bounce")
     complaint_share: float = _option(0.0, "share of recipients that complain")
-    disliked: tuple[str, ...] = _option(
-        (), "senders of whose letters one recipient in five complains, by comma"
-    )
+    disliked: tuple[str, ...] = _option((), "senders of whose letters every recipient complains, by comma")
     delay_share: float = _option(0.0, "share of recipients that are delivered after a delay")
     reject_share: float = _option(0.0, "share of recipients whose letter SES rejects after acceptance")
     notion_token: str = _option("ntn_sandbox", "the token of Notion's integration")
