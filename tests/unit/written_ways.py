@@ -288,7 +288,6 @@ WAYS = {
     "own element with an address": '<email-link address="info@firma.ru"></email-link>',
     "own element with a tld": '<obf-email local="info" domain="firma" tld="ru"></obf-email>',
     "own element in base64": '<safe-mail value="aW5mb0BmaXJtYS5ydQ=="></safe-mail>',
-    "user and domain without data": '<span class="eml" user="info" domain="firma.ru"></span>',
     "property of Vue": "<contact-card :email=\"'info@firma.ru'\"></contact-card>",
     "object for Vue": '<contact-card :contacts=\'{"email":"info@firma.ru"}\'></contact-card>',
     "moustaches": "<p>{{ 'info' + '@' + 'firma.ru' }}</p>",

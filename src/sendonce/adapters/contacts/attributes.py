@@ -242,7 +242,6 @@ def _pieces(page: Page) -> Iterator[Held]:
 def _holders_of_pieces(page: Page) -> list[LexborNode]:
     names = sorted({name.decode() for name in _PARTS.findall(page.lowered)})[:_MAX_NAMES]
     wanted = [f"[data-{name}]" for name in names] + _tags_of_mail(page.lowered)
-    wanted += [f"[{name}]" for name in ("domain", "host") if f" {name}=".encode() in page.lowered]
     return page.tree.css(",".join(wanted))[:_MAX_HOLDERS] if wanted else []
 
 
@@ -268,8 +267,10 @@ def _lone_name(node: LexborNode) -> str:
 
 def _joined_by_scripts(page: Page) -> Iterator[Held]:
     """Attributes, whatever they are called, between which a script puts an @."""
-    handlers = [page.html.decode("utf-8", "replace")] if b"datas" in page.lowered else []
-    for body in chain((script.body for script in page.scripts), handlers):
+    bodies = [script.body for script in page.scripts]
+    if b"datas" in page.lowered:  # in what a click runs
+        bodies.append(page.html.decode("utf-8", "replace"))
+    for body in bodies:
         if "data" in body and any(sign in body for sign in _JOINS):
             names = _data_names(body)
             for node in (

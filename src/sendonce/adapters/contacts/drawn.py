@@ -14,8 +14,11 @@ _LABELLED = (
 )
 # An @, or the bracket of a word for it, that begins an attribute or a title.
 _BEGINS = re.compile(rb"[\"'=](?:@[\"'\s>]|[\[({])|>@</t")
-_MARKS = (b'="at', b'-at"', b"-at ", b"/at.", b"soba", b"te_em", b'="."', b'="dot')
-_MARKS_IN_SINGLE_QUOTES = (b"='at", b"-at'", b"=''")
+_MARKS = (b'="at', b'-at"', b"-at ", b"/at.", b"soba")
+# The same by a character in them: to find a single one takes no time.
+_MARKS_WITH = {b"'": (b"='at", b"-at'", b"=''"), b"_": (b"te_em",)}
+# info@firma<img alt=".">ru
+_PICTURE_IN_DOMAIN = re.compile(rb"[\w.-]{1,60}<img", re.IGNORECASE)
 # «alt="собака"» has nothing in it but Cyrillic.
 _EMPTY_IN_ASCII = b'=""'
 _LABELLED_IN_RUSSIAN = '[alt*="соба" i],[title*="соба" i],[alt*="точка" i]'
@@ -41,7 +44,7 @@ class Signs(NamedTuple):
 def write_drawn_signs(tree: LexborHTMLParser, html: bytes, lowered: bytes, signs: Signs) -> None:
     """``info<img alt="@">firma.ru`` and its like, as text."""
     nodes: list[LexborNode] = []
-    if any(_BEGINS.match(html, at - 1) for at in chain(*signs) if at) or _has_marks(lowered):
+    if any(_is_drawn(html, at) for at in chain(*signs)) or _has_marks(lowered):
         nodes = tree.css(_LABELLED)
     elif _EMPTY_IN_ASCII in lowered:
         nodes = tree.css(_LABELLED_IN_RUSSIAN)
@@ -51,10 +54,17 @@ def write_drawn_signs(tree: LexborHTMLParser, html: bytes, lowered: bytes, signs
             node.replace_with(sign)
 
 
+def _is_drawn(html: bytes, at: int) -> bool:
+    begins = at > 0 and _BEGINS.match(html, at - 1)
+    return bool(begins or _PICTURE_IN_DOMAIN.match(html, at + 1))
+
+
 def _has_marks(lowered: bytes) -> bool:
     if any(mark in lowered for mark in _MARKS):
         return True
-    return b"='" in lowered and any(mark in lowered for mark in _MARKS_IN_SINGLE_QUOTES)
+    return any(
+        sign in lowered and any(mark in lowered for mark in marks) for sign, marks in _MARKS_WITH.items()
+    )
 
 
 def _sign_of(node: LexborNode) -> str:

@@ -14,14 +14,13 @@ from sendonce.adapters.contacts.scripts import decoded_base64
 _WRITTEN_OUT = re.compile(
     rb"""([\"'])data:(?:text/html|image/svg\+xml)((?:;[\w=-]{1,20}){0,3}),((?:(?!\1)[\s\S]){10,50000}?)\1"""
 )
-_MARKS = (b"xt/ht", b"svg+x")
 _TEXT = re.compile(r"<text|mailto|<p|<a ", re.IGNORECASE)
 
 
 def frames_of(page: Page) -> Iterator[str]:
     for node in page.select("iframe[srcdoc]", b"srcdo"):
         yield node.attributes.get("srcdoc") or ""
-    if any(mark in page.lowered for mark in _MARKS):
+    if b"data:" in page.lowered:
         for found in _WRITTEN_OUT.finditer(page.html):
             data = unquote(html.unescape(found[3].decode("utf-8", "replace")))
             source = decoded_base64(data) or "" if found[2].endswith(b"base64") else data

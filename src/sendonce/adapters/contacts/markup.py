@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from string import ascii_letters, digits
 from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -30,8 +32,8 @@ _MAX_FORMATTING = 64
 _LONG_RUN = 4000
 BETWEEN = "\x1e"
 # An @ that touches the end of an element, or a word beside it that may go on beyond one.
-_JOINT_BEFORE = re.compile(r"(?:[\w.+-]\x1e+[\w.+-]*|\x1e)\Z", re.ASCII)
 _JOINT_BEHIND = re.compile(r"\x1e|[\w.-]{1,250}\x1e+[\w.-]", re.ASCII)
+_OF_WORDS = f"{ascii_letters}{digits}_.+-"
 _MAX_JOINTS = 1000
 _NAME_OR_SIGN = re.compile(r"[a-zA-Z0-9@]")
 _DOTS = (".", "dot", "точк", "тчк")
@@ -40,7 +42,7 @@ _CAPITALS_TO_SMALL = bytes(range(256)).lower()
 _NOT_ASCII = bytes(range(128, 256))
 # In any case, but with a "<" to look for: so a pattern is quick to pass a page.
 _SCRIPT, _STYLE = b"[sS][cC][rR][iI][pP][tT]", b"[sS][tT][yY][lL][eE]"
-_RAW = re.compile(rb"<(?:(%b)|%b)\b([^<>]*)>?" % (_SCRIPT, _STYLE))
+_RAW = re.compile(rb"<[sS](?:(%b)|%b)\b([^<>]*)>?" % (_SCRIPT[4:], _STYLE[4:]))
 _END_OF_SCRIPT, _END_OF_STYLE = re.compile(rb"</%b>?" % _SCRIPT), re.compile(rb"</%b>?" % _STYLE)
 # info<script>document.write('@')</script>firma.ru
 _WRITES = re.compile(
@@ -76,9 +78,19 @@ _MAX_BLOCKS = 50
 # Most others are pictures for fine screens.
 _AT_SIGN = re.compile(rb"@(?!\dx\.)")
 _MAX_SIGNS = 2000
-_MARKS_OF_BRACKETED = (b"[at]", b"(at)", b"{at}", b"()", b"[]")
-_BRACKETED = re.compile(rb"[\[({](?:[aA][tT]|%b)" % "соба".encode())
+# Their first character, their ASCII part, and the words: to find Cyrillic among Cyrillic takes long.
+_BRACKETED = (
+    (b"[", b"[at]", b"[at]"),
+    (b"{", b"{at}", b"{at}"),
+    (b"(", b"(at)", b"(at)"),
+    (b"(", b"()", "(соб".encode()),
+    (b"[", b"[]", "[соб".encode()),
+)
 _MAX_BRACKETED = 100
+_MARKS_OF_OTHER_SIGNS = (
+    *((b"\xef", b"\xef"), (b"\xf0", b"\xf0"), (b"\xe2", b"\xe2\x93")),
+    *((b"&", b"&#"), (b"&", b"&lt")),
+)
 _WIDE_SIGNS = ("＠".encode(), "﹫".encode())
 _MAX_NODES = 500
 _NEAR = 300
@@ -120,10 +132,8 @@ class Page:
     @cached_property
     def signs(self) -> Signs:
         plain = [sign.start() for sign in islice(_AT_SIGN.finditer(self.html), _MAX_SIGNS)]
-        # «(собака)» is "()" in ASCII; to look for bytes of Cyrillic in Cyrillic takes long.
-        if not any(mark in self.lowered for mark in _MARKS_OF_BRACKETED):
-            return Signs(plain, [])
-        return Signs(plain, [word.start() for word in islice(_BRACKETED.finditer(self.html), _MAX_BRACKETED)])
+        words = [word for sign, mark, word in _BRACKETED if sign in self.lowered and mark in self.lowered]
+        return Signs(plain, [at for word in words for at in self._places(word)])
 
     @cached_property
     def seen(self) -> Seen:
@@ -131,7 +141,7 @@ class Page:
         screen is one here.
         """
         text = _text_of(self.tree.body, BETWEEN)
-        words = words_for_signs(text)
+        words = words_for_signs(text, other_signs=self._may_have_other_signs())
         cut = any(_is_cut(text, at) for at in words) or self._has_wide_signs()
         if not cut and not _has_joints(text):
             return Seen(text, words)
@@ -141,6 +151,21 @@ class Page:
         for block in [self.tree.body] if cut else _blocks_with_signs(self.tree):
             text = text.replace(_text_of(block, BETWEEN), _joined_text(block))
         return Seen(text, words_for_signs(text))
+
+    def _places(self, word: bytes) -> Iterator[int]:
+        at = self.html.find(word)
+        for _ in range(_MAX_BRACKETED):
+            if at < 0:
+                return
+            yield at
+            at = self.html.find(word, at + 1)
+
+    def _may_have_other_signs(self) -> bool:
+        """Beyond the letters of Europe, as an entity, or in angle brackets."""
+        if any(self.html[at - 1 : at] == b"<" for at in self.signs.plain):
+            return True
+        # To look for one byte takes no time.
+        return any(first in self.html and mark in self.html for first, mark in _MARKS_OF_OTHER_SIGNS)
 
     def _has_wide_signs(self) -> bool:
         """``＠`` or ``﹫``. Their first byte is rare, and to look for one byte takes no time."""
@@ -158,9 +183,14 @@ def _has_joints(text: str) -> bool:
         at = text.find("@", at + 1)
         if at < 0:
             return False
-        if _JOINT_BEFORE.search(text[max(0, at - 70) : at]) or _JOINT_BEHIND.match(text, at + 1):
+        if _ends_in_joint(text[max(0, at - 70) : at]) or _JOINT_BEHIND.match(text, at + 1):
             return True
     return True
+
+
+def _ends_in_joint(before: str) -> bool:
+    front = before.rstrip(_OF_WORDS)
+    return front[-1:] == BETWEEN and (front == before or front.rstrip(BETWEEN)[-1:] in _OF_WORDS)
 
 
 def _is_cut(text: str, at: int) -> bool:

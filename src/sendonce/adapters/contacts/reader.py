@@ -7,7 +7,7 @@ import html
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, islice
 from urllib.parse import unquote
 
@@ -86,15 +86,17 @@ _QUOTABLE = re.compile(r"[\w.+@-]+", re.ASCII)
 
 class ContactReader:
     def __init__(self, sites: SiteReader, suffixes: PublicSuffixes) -> None:
-        self._sites = sites
         self._suffixes = suffixes
+        # A visit reads several pages of a site.
+        self._domain_of = lru_cache(maxsize=1024)(lambda origin: sites.read(origin).domain)
 
     def read(self, data: bytes, url: str, charset: str | None = None) -> Contacts:
         """``url`` tells which addresses are the company's own, and the country of its phones."""
         return self.read_page(read_page(page_in_utf8(data[: 2 * MAX_PAGE], charset)), url)
 
     def read_page(self, page: Page, url: str) -> Contacts:
-        return _Reading(page, self._sites.read(url).domain, self._suffixes).contacts()
+        own_domain = self._domain_of("/".join(url.split("/", 3)[:3]))
+        return _Reading(page, own_domain, self._suffixes).contacts()
 
 
 class _Reading:

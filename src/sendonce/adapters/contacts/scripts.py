@@ -61,6 +61,7 @@ _ROT13 = re.compile(
     r"rot-?13|nopqrstuvwxyzabcdefghijklm|charCodeAt\s*\(\s*0?\s*\)\s*[+-]\s*13|\+\s*13\b|%\s*26",
     re.IGNORECASE,
 )
+_MARKS_OF_ROT13 = ("13", "26", "nopqrstuvwxyzabcdefghijklm")
 _HINTS = (
     *("@", "%40", "x40", "u0040", "&#64", "&#x40", "fromCharCode", "atob", "mailto", "Mailto", "unescape"),
     *("fromCodePoint", "decodeURI", "\\100"),
@@ -147,7 +148,7 @@ def _joins(script: str) -> bool:
 
 
 def rot13_is_used(script: str) -> bool:
-    return _ROT13.search(script) is not None
+    return any(mark in script for mark in _MARKS_OF_ROT13) and _ROT13.search(script) is not None
 
 
 class _Reader:

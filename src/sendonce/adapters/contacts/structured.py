@@ -162,11 +162,11 @@ _VCARD_FIELD = re.compile(
 _VCARD_NAMES = {"email": "email", "tel": "phone"}
 # What QR codes hold: a card, or a letter to write. Services that draw them take it in a URL.
 _CODE = re.compile(
-    rb"(?:mecard|matmsg|begin)(?::|%3a)[^\"'<>]{5,2000}|[?&;]\w{1,10}=mailto(?::|%3a)[^\"'<>\s&]{5,300}",
+    rb"(?:mecard|begin)(?::|%3a)[^\"'<>]{5,2000}|[?&;]\w{1,10}=mailto(?::|%3a)[^\"'<>\s&]{5,300}",
     re.IGNORECASE,
 )
 _CODE_FIELD = re.compile(
-    r"(?:^|[:;\n])(?:(EMAIL|TO)|TEL)(?:;[^:;\n]{1,100})?:([^;\r\n]{3,200})|=(mailto):([^?]{5,200})",
+    r"(?:^|[:;\n])(?:(EMAIL)|TEL)(?:;[^:;\n]{1,100})?:([^;\r\n]{3,200})|=(mailto):([^?]{5,200})",
     re.IGNORECASE,
 )
 _MAX_CODES = 20
@@ -174,7 +174,7 @@ _MAX_CODES = 20
 
 def codes(page: Page) -> Iterator[tuple[str, str]]:
     """``MECARD:N:Firma;EMAIL:info@firma.ru;;`` and its like, in links, pictures and attributes."""
-    if any(mark in page.lowered for mark in (b"mecar", b"matms", b"vcard", b"=mail")):
+    if any(mark in page.lowered for mark in (b"mecar", b"vcard", b"=mail")):
         for code in islice(_CODE.finditer(page.html), _MAX_CODES):
             text = unquote(html.unescape(code[0].decode("utf-8", "replace")))
             for email, value, link, address in _CODE_FIELD.findall(text):

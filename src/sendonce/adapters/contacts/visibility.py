@@ -24,10 +24,9 @@ _HIDDEN_NODES = '[style*="display" i],[style*="visibility" i],[style*="font-size
 HIDES = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])", re.IGNORECASE)
 # Blocks are shown like this until a script moves them in; a piece of a word is a decoy.
 _VEILED_NODES = (
-    '[style*="opacity" i],[style*="width" i],[style*="height" i],[style*="left" i],[style*="top" i],'
-    '[style*="indent" i],[style*="clip" i],[style*="scale" i],[style*="color" i],[style*="font-size" i],'
-    ".hidden,.d-none,.hide,.is-hidden,.visually-hidden,.visuallyhidden,.sr-only,.screen-reader-text"
+    "[style],.hidden,.d-none,.hide,.is-hidden,.visually-hidden,.visuallyhidden,.sr-only,.screen-reader-text"
 )
+_MAX_VEILED = 1000
 _UNSEEN_CLASSES = frozenset(("hidden", "d-none", "hide", "is-hidden"))
 # "hidden md:block" is shown on wide screens.
 _SHOWN_AGAIN = re.compile(r":|d-[a-z]+-|block|flex|inline|visible|show", re.IGNORECASE)
@@ -69,7 +68,7 @@ _TELLING_STYLES = ("display", "visibility", "-override", "content", "left", "cli
 _WORD = re.compile(rb"[\w-]+")
 _INLINE_TAGS = "b bdo big code del em font i ins label mark nobr s small span strike strong sub sup u"
 _INLINE = frozenset(_INLINE_TAGS.split())
-_MARKS_OF_UNSEEN = (b"idden", b"-none", b"hide")
+_MARKS_OF_UNSEEN = (b"-none", b"hide")
 _MAX_NODES = 500
 _MAX_STYLED = 200
 _MAX_STYLES = 200_000
@@ -92,11 +91,11 @@ def show_as_seen(
     words_near_signs: Words,
 ) -> None:
     """Take out what no reader sees, turn what is written backwards, put in what styles and icons write."""
-    styled = b"yle=" in lowered
-    if styled or b"idden" in lowered:
+    styled, hidden = b"yle=" in lowered, b"idden" in lowered
+    if styled or hidden:
         nodes = tree.css(_HIDDEN_NODES)[:_MAX_NODES]
         remove_hidden([node for node in nodes if _is_hidden(node)], _INLINE)
-    may_be_unseen = styled or any(mark in lowered for mark in _MARKS_OF_UNSEEN)
+    may_be_unseen = styled or hidden or any(mark in lowered for mark in _MARKS_OF_UNSEEN)
     if may_be_unseen and not words_near_signs().isdisjoint(_VEILING):
         _remove_bait(tree)
     if b"vcard" in lowered:
@@ -128,7 +127,7 @@ def _is_turned(node: LexborNode) -> bool:
 
 def _remove_bait(tree: LexborHTMLParser) -> None:
     """Blocks without a size, transparent, or beside the screen, with nothing but an address in them."""
-    nodes = tree.css(_VEILED_NODES)[:_MAX_NODES]
+    nodes = tree.css(_VEILED_NODES)[:_MAX_VEILED]
     for node in filter(is_bait, outermost(filter(_is_unseen, nodes))):
         node.decompose()
 
@@ -158,7 +157,7 @@ def _named_shortly(colour: str) -> str:
 
 
 def _remove_veiled(tree: LexborHTMLParser) -> None:
-    for node in outermost(node for node in tree.css(_VEILED_NODES)[:_MAX_NODES] if _is_veiled(node)):
+    for node in outermost(node for node in tree.css(_VEILED_NODES)[:_MAX_VEILED] if _is_veiled(node)):
         if "@" not in node.text(separator=""):
             node.decompose()
 

@@ -26,7 +26,7 @@ _INVISIBLE = re.compile(
 )
 # Shown from right to left, up to the end of the override.
 _OVERRIDDEN = re.compile("\u202e([^\u202c\u202d\n]{5,200})\u202c?")
-_SIGNS = ("@", "＠", "﹫", "ⓐ", "🐶", "🐕")
+_OTHER_SIGNS = ("＠", "﹫", "ⓐ", "🐶", "🐕", "<at", "<@")
 # A circled letter among others is one of a word in circles.
 _DRAWN = re.compile(r"(?<![ⓑ-ⓩ])\s?ⓐ\s?(?![ⓐ-ⓩ])|(?<=[a-z0-9])\s?[🐶🐕]\s?(?=[a-z0-9])", re.IGNORECASE)
 _CODED_SIGNS = ("&#64;", "&#x40;", "&commat;", "%40")
@@ -54,10 +54,10 @@ _BRACKETED_DOT = re.compile(
 # What may stand for an @ on a whole page: rough, and found by its first character, which is quicker than a
 # pattern.
 _OPENERS = "[({«*_|~#/"
-_HINT = re.compile(r"[\[({<«*_|~#=/]\s?_?[@\w][\w @.-]{0,18}[\])}>»*_|~#=/]")
+_HINT = re.compile(r"[\[({<«*_|~#=/]\s?_?(?:@|[^\W\d_])[\w @.-]{0,18}[\])}>»*_|~#=/]")
 _MAX_OPENERS = 10_000
-# Some Cyrillic letters end in the byte of "<" or "=", which makes these slow to find alone.
-_SPELLED = ("соба", "Соба", "СОБА", "soba", "-at-", " dot ", " точка ", "=at=", "<at", "<@")
+# Some Cyrillic letters end in the byte of "=", which makes that slow to find alone.
+_SPELLED = ("соба", "Соба", "СОБА", "soba", "-at-", " dot ", " точка ", "=at=")
 # The same by a character in them, which is found in no time where it is missing.
 _SPELLED_WITH = {
     "T": ("DOT", " AT "),
@@ -137,6 +137,7 @@ _NOT_MAIL = re.compile(
     r"|\b(?:ssh|scp|rsync|s?ftp)\s+(?:-\w+\s+(?:\d+\s+)?){0,3}\Z",
     re.IGNORECASE,
 )
+_LONGEST_LABEL = 30
 _URL_BEFORE = re.compile(r"(?:://|www\.)\S*\Z|(?:^|[^\w.@-])[\w-]+(?:\.[\w-]+)+/\S*\Z", re.IGNORECASE)
 _SHELL_AFTER = re.compile(r":[~/\w]", re.ASCII)
 _PATH_AFTER = (":~", ":/")
@@ -203,9 +204,7 @@ def _windows(text: str, words: Sequence[int] | None) -> Iterator[tuple[int, int]
 
 
 def _signals(text: str, words: Sequence[int] | None) -> list[int]:
-    found: list[int] = []
-    for sign in _SIGNS:
-        found += _positions(text, sign)
+    found = _positions(text, "@")
     if "&" in text or "%" in text:
         for sign in _CODED_SIGNS:
             found += _positions(text, sign)
@@ -213,13 +212,14 @@ def _signals(text: str, words: Sequence[int] | None) -> list[int]:
     return sorted(found)[:_MAX_SIGNALS]
 
 
-def words_for_signs(text: str) -> list[int]:
-    """Where words may stand for an @."""
+def words_for_signs(text: str, *, other_signs: bool = True) -> list[int]:
+    """Where words may stand for an @, or ``other_signs`` that are rare: a caller who knows that there are
+    none saves the search for them."""
     openers = (at for opener in _OPENERS for at in _positions(text, opener, _MAX_OPENERS))
     hints = filter(None, (_HINT.match(text, at) for at in openers))
     found = [hint.start() for hint in hints if _BRACKETED_AT.match(hint[0])]
     words = [word for sign, words in _SPELLED_WITH.items() if sign in text for word in words]
-    for word in chain(_SPELLED, words):
+    for word in chain(_SPELLED, words, _OTHER_SIGNS if other_signs else ()):
         found += _positions(text, word)
     return found
 
@@ -373,7 +373,7 @@ def _is_something_else(text: str, first: int, last: int, local: str) -> bool:
     if (
         before.endswith(("@", "\\"))
         or "À" <= before[-1:] <= "ɏ"
-        or _NOT_MAIL.search(before)
+        or _NOT_MAIL.search(before[-_LONGEST_LABEL:])
         or _URL_BEFORE.search(before)
     ):
         return True
