@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sendonce.domain.engine.mailbox.classify import MailKind
+from sendonce.domain.people.legal_notices import opt_out_line
 from sendonce.flows.engine.classify_mail import classify_mail
 
 WANT_OUT = (
@@ -89,3 +90,14 @@ def test_a_long_signature_hides_no_wish() -> None:
 
 def test_a_wish_deep_in_a_long_letter_is_for_people_to_read() -> None:
     assert kind_of_answer("Our plans for the year. " * 40 + "Please remove us.") is MailKind.REPLY
+
+
+@pytest.mark.parametrize(("language", "words"), [("ru", "не пишите"), ("en", "no more")])
+def test_what_our_letters_tell_people_to_reply_is_understood(language: str, words: str) -> None:
+    """Also as it stands there, in its marks. Our own line below an answer is nobody's wish."""
+    line = opt_out_line(language)
+    marked = {"ru": f"«{words}»", "en": f"“{words}”"}[language]
+    assert marked in line
+    for reply in (words, words.upper() + "!", marked, f'"{words}"'):
+        assert kind_of_answer(reply) is MailKind.OPT_OUT, reply
+    assert kind_of_answer(f"Хорошо, созвонимся.\n\n{line}") is MailKind.REPLY

@@ -13,10 +13,12 @@ _MOST_WORDS = 60
 _MOST_WORDS_UNASKED = 25
 _FIRST_WORDS = re.compile(rf"(?:\s*\S+){{0,{_MOST_WORDS}}}")
 
+# Our letters say: reply «не пишите» or “no more”. People copy it with its marks.
+_QUOTES = re.compile(r"[«»“”„\"]|(?<!\w)'|'(?!\w)")
 _PLEASE = re.compile(r",? ?\b(?:пожалуйста|плиз|пжлст|пжл)\b,? ?", re.IGNORECASE)
 _COMMAND = re.compile(
     r"(?:re:\s*)?(?:please |kindly )?(?:un-?subscribe(?: me)?(?: from [\w\s]{2,30})?"
-    r"|remove(?: me)?|stop(?: it)?"
+    r"|remove(?: me)?|stop(?: it)?|no more|(?:do not|don.t) write(?: me| us)?"
     r"|opt[- ]?out|(?:отписать(?:ся)?|отписка|отпишите(?: меня)?)(?: от [\w\s]{2,30})?"
     r"|стоп(?:,? рассылк\w)?|удалить"
     r"|(?:отказ(?:аться)? от|отмен(?:ить|а|ите)|снимите с|прекратите) (?:вашей )?(?:рассылк|подписк)\w{1,3}"
@@ -129,7 +131,7 @@ _NOT_A_WISH = any_of(
     r"(?:to|чтобы) (?:unsubscribe|отписаться)[^\n.]{0,60}(?:click|follow|visit|нажм|перейд|ссылк)",
     r"(?:click|press|use|follow|visit|нажм|перейд)[^\n]{0,60}(?:unsubscribe|отпис)",
     r"(?:reply|answer|ответьте|напишите)(?: with| словом)? ?[\"«“']?"
-    r"(?:remove|stop|unsubscribe|стоп|отпис|отпиш)",
+    r"(?:remove|stop|unsubscribe|no more|стоп|отпис|отпиш|не пишите)",
 )
 # Something is not to be sent, or not to this person, or not now; or the writer goes on to buy.
 _ANOTHER_WISH = any_of(
@@ -169,7 +171,7 @@ def wants_out(mail: Mail) -> bool:
     """
     if is_bulk(mail):
         return False
-    words = _PLEASE.sub(" ", own_words(mail))
+    words = _PLEASE.sub(" ", _QUOTES.sub("", own_words(mail)))
     if is_reply(mail):
         words = _beginning(words)
     elif len(words.split()) > _MOST_WORDS_UNASKED:
