@@ -30,9 +30,9 @@ from sendonce.adapters.stores.sql.store import (
     schema_version,
     upgrade_schema,
 )
-from sendonce.domain.engine.jobs import ClaimRequest
+from sendonce.domain.engine.jobs import ClaimRequest, JobState
 from sendonce.domain.people.subscribers import DEFAULT_TENANT
-from sendonce.errors import RefusedByRule, SchemaMismatch
+from sendonce.errors import RefusedByRule, SchemaMismatch, Unavailable
 from tests.conformance.backdoor import check_counters
 from tests.conformance.stage import NOBODY, worker_record
 from tests.postgres import PostgresServer
@@ -112,6 +112,17 @@ def test_a_new_sqlite_file_is_its_owners_alone(tmp_path: Path) -> None:
         os.umask(before)
     assert "sendonce.db-wal" in modes
     assert set(modes.values()) == {0o600}
+
+
+def test_a_job_takes_the_states_that_there_are_and_no_other(url: str) -> None:
+    """The rule is in the table, so no program can break it."""
+    insert = "INSERT INTO job_states (id, dispatch_id, due_at, state) VALUES ('{}', '{}', '2030-01-01', '{}')"
+    with database_at(url) as database:
+        for state in JobState:
+            with database.writing() as tx:
+                tx.exec_driver_sql(insert.format(uuid4(), uuid4(), state))
+        with pytest.raises(Unavailable, match="job_states_state"), database.writing() as tx:
+            tx.exec_driver_sql(insert.format(uuid4(), uuid4(), "lost"))
 
 
 def test_upgrading_twice_is_fine(url: str) -> None:

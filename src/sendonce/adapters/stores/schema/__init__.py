@@ -77,7 +77,7 @@ from sendonce.adapters.stores.schema.prospecting import (
 )
 
 # The newest migration. Compared with the database at every start, without importing Alembic.
-HEAD = "0017"
+HEAD = "0018"
 
 __all__ = [
     "FOLDED",

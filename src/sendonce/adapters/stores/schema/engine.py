@@ -183,8 +183,11 @@ job_states = Table(
     moment("complained_at"),
     moment("rejected_at"),
     moment("duplicate_at"),
+    # Not IN: SQLite makes a table of the list, and to look there is a quarter of an update's cost. The usual
+    # states come first.
     CheckConstraint(
-        "state IN ('scheduled', 'sending', 'sent', 'failed', 'skipped', 'dead', 'in_doubt')",
+        "state = 'sent' OR state = 'sending' OR state = 'scheduled' OR state = 'failed' OR state = 'skipped'"
+        " OR state = 'dead' OR state = 'in_doubt'",
         name="job_states_state",
     ),
     Index("job_states_scheduled", "dispatch_id", "due_at", "priority", "id", **where("state = 'scheduled'")),

@@ -50,14 +50,11 @@ class Database:
         self.dialect = self.url.get_backend_name()
         self.engine = _sqlite_engine(self.url) if self.is_sqlite else _postgres_engine(self.url, schema)
         self.server = ServerFingerprint()
+        self.sqlite_file = Path(self.url.database or "") if self.is_sqlite else None
 
     @property
     def is_sqlite(self) -> bool:
         return self.dialect == "sqlite"
-
-    @property
-    def sqlite_file(self) -> Path | None:
-        return Path(self.url.database or "") if self.is_sqlite else None
 
     def fingerprint(self) -> str:
         """What tells this database from a copy of it: see domain/engine/fingerprints."""

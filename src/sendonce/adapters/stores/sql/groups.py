@@ -19,6 +19,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy.engine import Connection
@@ -36,6 +37,9 @@ from sendonce.ports.engine import JobRef
 
 AcceptedLetter = tuple[str, int, str | None]
 """Job, attempt, the provider's message id."""
+
+
+_first = itemgetter(0)
 
 
 class InTurn(NamedTuple):
@@ -340,7 +344,3 @@ def _uncounted(opening: Opening, claim: ClaimRequest, row: Sequence[Any] | None,
 def _enough(limit: int) -> int:
     """How many dispatches to look at for a group. The last one served may have had no more than it gave."""
     return limit + 1
-
-
-def _first(row: Sequence[Any]) -> Any:
-    return row[0]

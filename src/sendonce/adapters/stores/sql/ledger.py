@@ -76,11 +76,14 @@ class SqlLedger:
     def _take_turn(
         self, tx: Connection, tally: Tally, settlements: Sequence[Settlement], claim: ClaimRequest | None
     ) -> Turn:
-        opening = self._groups.open(tx, claim, count_anyway=_may_be_due_at_once(settlements, claim))
+        puts_off = any(isinstance(s.outcome, Deferred) for s in settlements)
+        # What this very turn puts off may be claimed in it; and a second try waits for the first in any case.
+        anyway = puts_off or (claim is not None and claim.retry)
+        opening = self._groups.open(tx, claim, count_anyway=anyway)
         settled = self._settle(tx, tally, settlements, opening.now)
         if claim is None:
             return Turn((), 0, settled, 0)
-        if any(isinstance(s.outcome, Deferred) for s in settlements):  # it may be due again at once
+        if puts_off:
             opening = replace(opening, awake=self._groups.wake(tx, opening.now, claim))
         hold = lock_hold(tx, claim.sender) if opening.held else None
         if opening.committed:
@@ -414,8 +417,3 @@ class SqlLedger:
             tx.execute(ledger.update().values(halted=None, fingerprint=fingerprint, adopted_at=now))
             details = {"from": before.fingerprint, "to": fingerprint, "halted": before.halted}
             insert_audit(tx, now, actor, VOUCHED, "ledger", details)
-
-
-def _may_be_due_at_once(settlements: Sequence[Settlement], claim: ClaimRequest | None) -> bool:
-    """What this very turn puts off may be claimed in it; and a second try waits for the first in any case."""
-    return (claim is not None and claim.retry) or any(isinstance(s.outcome, Deferred) for s in settlements)
