@@ -250,6 +250,23 @@ def test_a_letter_that_is_not_known_yet_is_loaded_outside_the_loop() -> None:
     assert [place == "MainThread" for place in places[:2]] == [False, True]
 
 
+def test_a_turn_that_is_waited_for_begins_when_half_a_group_is_settled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Connections go on while a thread commits, so they need more letters than where the loop does."""
+    monkeypatch.setattr(keep_books, "FLUSH_AFTER", 60.0)
+    scene = Scene(people=20, batch_size=4)
+    ledger = scene.ledger = Troubled(scene.store.ledger, lambda *_: None)
+
+    async def after_two_wait_for_their_turn(_parcel: Parcel) -> None:
+        while len(scene.provider.got) == 2 and not any(settlements for settlements, _ in ledger.turns):
+            await asyncio.sleep(0.001)
+
+    scene.provider.before = after_two_wait_for_their_turn
+    scene.play(until=lambda: len(scene.provider.got) > 2, seconds=5.0)
+    assert [len(settlements) for settlements, _ in ledger.turns][:2] == [0, 2]
+
+
 @pytest.mark.parametrize("rate", [14, 100])
 def test_at_most_two_groups_are_claimed(rate: int) -> None:
     scene = Scene(people=400, connections=8, pacer=Pacer(rate, 0.0), provider=Provider(latency=0.3))

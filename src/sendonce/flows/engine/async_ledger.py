@@ -20,8 +20,8 @@ from sendonce.flows.engine.daemon_threads import DaemonThread, to_daemon_thread
 from sendonce.ports.engine import BegunTurn, JobRef, Journal, Ledger, QuickTurns
 
 # Where commits are slower they go to the thread, and now and then one shows in the loop whether they still
-# are; the thread cannot tell, for it waits for the interpreter too. Decision 60 tells why half a millisecond.
-QUICK_COMMIT = 0.0005
+# are; the thread cannot tell, for it waits for the interpreter too. Decision 68 tells why a millisecond.
+QUICK_COMMIT = 0.001
 SLOW_COMMITS_FOR = 0.25
 
 T = TypeVar("T")
@@ -74,6 +74,11 @@ class AsyncLedger:
         self._highest_claim = 0
         self._thread = DaemonThread("ledger")
 
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether letters go on while a turn is being committed, in a thread."""
+        return self._quick is None or not self._commits.are_quick()
+
     async def turn(self, settlements: list[Settlement], claim: ClaimRequest | None) -> Turn:
         """Settle and claim; the letters of what was claimed are loaded on return.
 
@@ -85,9 +90,8 @@ class AsyncLedger:
         begun = self._quick.begin_turn(settlements, claim) if self._quick and usual else None
         if begun is None:
             return await self.in_thread(lambda: self._after(self._ledger.turn(settlements, claim)))
-        if not self._commits.are_quick():
-            return await self.in_thread(lambda: self._after(begun.commit()))
-        turn = self._commit_here(begun)
+        turn = self._commit_here(begun) if self._commits.are_quick() else await self.in_thread(begun.commit)
+        self._note(turn)
         if self._letters.known(turn.claimed):
             self._load(turn)
         else:
@@ -97,7 +101,6 @@ class AsyncLedger:
     def _commit_here(self, begun: BegunTurn) -> Turn:
         began = time.monotonic()
         turn = begun.commit()
-        self._note(turn)
         self._commits.note(began, time.monotonic())
         return turn
 

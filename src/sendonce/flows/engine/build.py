@@ -58,7 +58,7 @@ class ParcelBuilder:
 
     def load(self, jobs: tuple[ClaimedJob, ...]) -> None:
         """Compile the letters of newly claimed jobs, and forget those that were claimed longest ago."""
-        wanted = {(job.letter_id, job.dispatch_id) for job in jobs}
+        wanted = _keys(jobs)
         letters = self._letters.copy()  # the loop may be building from the present one
         for key in wanted:
             known = letters.pop(key, None)
@@ -112,3 +112,8 @@ def _wait_for(hours: Hours, job: ClaimedJob, taken: float) -> timedelta:
     hours must hold at both."""
     earliest, latest = job.claimed_at, job.claimed_at + timedelta(seconds=boot_time() - taken)
     return min(max(hours.opens_in(job, earliest), hours.opens_in(job, latest)), LONGEST_WAIT)
+
+
+def _keys(jobs: tuple[ClaimedJob, ...]) -> set[_Key]:
+    """Of the few letters that many jobs share."""
+    return {(job.letter_id, job.dispatch_id) for job in jobs}

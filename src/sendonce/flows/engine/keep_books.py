@@ -98,6 +98,7 @@ class BookKeeper:
         self._batches = BatchLog()
         self._strays_looked_for = self._last_turn = time.monotonic()
         self._turn_seconds = 0.0
+        self._group = 1
         self.give_up_at = float("inf")
         """When a ledger that does not answer is asked no more; the journal has what is not settled then."""
         self.idle = asyncio.Event()
@@ -107,7 +108,9 @@ class BookKeeper:
         while not (self._feed.closed and not self._feed.in_hand and not self._settlements):
             if not self._feed.closed and time.monotonic() - self._strays_looked_for > LOOK_EVERY:
                 await self._look_for_strays()
-            self._settlements.group = self._size.now()
+            self._group = self._size.now()
+            # Connections that go on meanwhile need letters for as long as the commit takes.
+            self._settlements.group = (self._group + 1) // 2 if self._ledger.is_waited_for else self._group
             claim = self._next_claim()
             claimed = await self._turn(claim) if self._settlements or claim else 0
             if not claimed or self._room() < self._settlements.group:
@@ -136,8 +139,9 @@ class BookKeeper:
     # -- claims --------------------------------------------------------------------------------
 
     def _next_claim(self) -> ClaimRequest | None:
-        """What makes it two groups again, unless that is less than one or nothing could leave within half
-        a second. Only to replace what was settled would let the number in hand fall, and never rise."""
+        """What makes it two groups again, unless that is less than a turn settles or nothing could leave
+        within half a second. Only to replace what was settled would let the number in hand fall, and never
+        rise."""
         if self._feed.closed or not self._gate.may_claim() or self._feed.wait() > STALE_AFTER / 2:
             return None
         room = self._room()
@@ -147,7 +151,7 @@ class BookKeeper:
 
     def _room(self) -> int:
         """How many more jobs make two groups of those claimed; what is settled now counts no more."""
-        return 2 * self._settlements.group - self._feed.in_hand
+        return 2 * self._group - self._feed.in_hand
 
     def _claim_of(self, limit: int) -> ClaimRequest:
         return self._claims.request(limit, self._holding.key, self._gate.claim_not_after())
