@@ -53,7 +53,7 @@ class ParcelBuilder:
 
     def known(self, jobs: tuple[ClaimedJob, ...]) -> bool:
         """Whether all their letters are compiled already."""
-        letters = (self._letters.get((job.letter_id, job.dispatch_id)) for job in jobs)
+        letters = map(self._letters.get, _keys(jobs))
         return all(ready is not None and not ready.is_gone for ready in letters)
 
     def load(self, jobs: tuple[ClaimedJob, ...]) -> None:
