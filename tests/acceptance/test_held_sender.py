@@ -18,6 +18,7 @@ import pytest
 from sendonce.adapters.stores.sql.store import open_store
 from sendonce.domain.engine.addresses import parse_address
 from sendonce.domain.engine.letters import Letter
+from sendonce.domain.engine.senders import OUTAGE, HoldOrder
 from sendonce.domain.mailouts.mailouts import NewMailout
 from sendonce.domain.people.subscribers import DEFAULT_TENANT, NewSubscriber
 from sendonce.flows.mailouts.start_mailout import page_mailout
@@ -209,6 +210,18 @@ def test_a_run_of_refusals_stops_and_its_letters_get_another_life(desk: Desk) ->
         desk.run("sender", "release")
         desk.run("mailout", "send", mailout_id)
         assert len({row["to"][0] for row in sandbox.acceptances()}) == len(sandbox.acceptances()) == PEOPLE
+
+
+def test_whoever_sends_waits_for_the_end_of_an_outage(desk: Desk) -> None:
+    """Nobody has to mend anything here: the provider may be back at any moment."""
+    mailout_id = desk.prepare()
+    with world(desk) as sandbox:
+        (sender,) = desk.json("sender", "list")
+        with closing(open_store(desk.environment["DATABASE_URL"])) as store:
+            store.sender_holds.hold(sender["key"], HoldOrder(OUTAGE, "cannot reach it", seconds=12.0))
+        desk.run("mailout", "send", mailout_id)
+        assert len(sandbox.acceptances()) == PEOPLE
+        assert desk.json("sender", "list")[0]["state"] == "ok"
 
 
 def test_a_hold_ends_by_a_persons_word_alone(desk: Desk) -> None:

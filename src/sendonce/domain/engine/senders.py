@@ -41,7 +41,8 @@ OUTAGES_THAT_HOLD = 5
 OUTAGES_WITHIN = 300.0
 """So many troubles of a provider in so many seconds, and no letter accepted between them, hold its senders,
 or move them to their second region."""
-LONGEST_OUTAGE_HOLD = 300.0
+FIRST_OUTAGE_HOLD = 15.0
+LONGEST_OUTAGE_HOLD = 60.0
 """A provider that cannot be reached may be back at any time, and a try costs it nothing."""
 LONGEST_AWAY = 86_400.0
 OUTAGE = "outage"
@@ -132,7 +133,8 @@ def hold_seconds(tries: int, retry_after: float | None) -> float:
 
 def outage_seconds(tries: int) -> float:
     """How long the ``tries``-th outage holds a sender that has no second region."""
-    return min(hold_seconds(tries, None), LONGEST_OUTAGE_HOLD)
+    grown: float = FIRST_OUTAGE_HOLD * 2.0 ** min(tries - 1, 10)
+    return min(grown, LONGEST_OUTAGE_HOLD)
 
 
 def away_seconds(tries: int, quiet_time: float) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
-from sendonce.domain.engine.senders import OWN_SENDER, SenderHold
+from sendonce.domain.engine.senders import OUTAGE, OWN_SENDER, SenderHold
 from sendonce.errors import Unavailable
 from sendonce.flows.engine.bury import bury_the_dead
 from sendonce.flows.engine.check_account import check_account
@@ -226,11 +226,12 @@ class Worker:
         return due - now > SHORT_WAIT
 
     async def held(self) -> SenderHold | None:
-        """The hold of the environment's own sender, unless it is tried again in a moment."""
+        """The hold of the environment's own sender, unless it is tried again in a moment or an outage, which
+        nobody has to mend here."""
         if self._outlet.hold is None:
             return None
         hold = await to_daemon_thread(self._outlets.own_hold)
-        if hold is None:
+        if hold is None or hold.code == OUTAGE:
             return None
         now = await to_daemon_thread(self._store.ledger.now)
         return hold if hold.next_try_at - now > SHORT_WAIT else None
