@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import closing
 from email import message_from_bytes
 from email.message import Message
 from pathlib import Path
@@ -155,6 +157,13 @@ def test_a_fast_clock_writes_to_nobody_outside(agency: Run) -> None:
     own = ("--tenant", "acme", "--direction", "pumps", "--daily", "5")
     refused = agency("sender", "add", *own, "a@acme.example", "--host", "mail.acme.example", code=2)
     assert "CLOCK_SPEED is 86400, and letters of a@acme.example would leave this machine" in refused.stderr
+
+
+def test_a_fast_clock_needs_a_young_database(agency: Run, given: dict[str, str]) -> None:
+    with closing(sqlite3.connect(given["DATABASE_URL"].removeprefix("sqlite:///"))) as file, file:
+        file.execute("UPDATE ledger SET created_at = datetime(created_at, '-40 days')")
+    refused = agency("worker", "--until-idle", code=2)
+    assert "CLOCK_SPEED is 86400, and this database is 40 days old" in refused.stderr
 
 
 def test_a_sender_of_a_pool_has_limits(agency: Run, tmp_path: Path) -> None:

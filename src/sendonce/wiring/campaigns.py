@@ -19,6 +19,7 @@ from sendonce.domain.campaigns.leads import NewLead
 from sendonce.domain.campaigns.pools import SenderLimits
 from sendonce.domain.campaigns.receivers import parse_limits
 from sendonce.domain.campaigns.warm_up import default_ramp, parse_ramp
+from sendonce.domain.engine.checks import count_of
 from sendonce.domain.engine.hosts import is_loopback, is_loopback_url
 from sendonce.domain.engine.letters import Letter
 from sendonce.domain.engine.sender_identities import NewSender, SenderIdentity
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 _ROUNDS_AN_HOUR = 4
 _SHORTEST_ROUND, _LATEST_ROUND = timedelta(seconds=0.2), timedelta(seconds=5)
+_FARTHEST = timedelta(days=1000 * 365)  # ahead of the real time: calendars end with the year 9999
 
 
 def campaign_desk(
@@ -70,7 +72,14 @@ def campaign_timetable(settings: Settings, store: CampaignStore) -> Timetable:
 
 
 def _clock(settings: Settings, store: CampaignStore) -> CampaignClock:
-    return CampaignClock(store.ledger.identity().since, settings.clock_speed)
+    since, speed = store.ledger.identity().since, settings.clock_speed
+    age = store.ledger.now() - since
+    if age * speed > _FARTHEST:
+        raise BadSetting(
+            f"CLOCK_SPEED is {speed}, and this database is {count_of(age.days, 'day')} old: its campaigns "
+            "would be in another age. Rehearse with a new database."
+        )
+    return CampaignClock(since, speed)
 
 
 def _alert(store: CampaignStore, about: str, what: str) -> None:
