@@ -150,24 +150,27 @@ def _judge_into(row: Row, stage: Stage, bound: int) -> None:
     row.lost = len(findings.lost)
     row.unresolved = len(findings.in_doubt)
     row.parked = len(stage.world.parked)
-    row.wrong += findings.misbooked + [_story(stage.world, person) for person in findings.duplicates]
+    row.wrong += findings.misbooked
+    row.wrong += [_story(stage.world, person) for person in (*findings.duplicates, *findings.lost)]
     row.most_in_doubt = max(most_in_doubt(stage.world), stage.most_in_doubt)
     if row.most_in_doubt > bound:
         row.wrong.append(f"{row.most_in_doubt} letters in doubt by one death, the bound is {bound}")
 
 
 def _story(world: World, person: str) -> str:
-    """How somebody was written to twice, as the provider and the ledger tell it."""
+    """How somebody was written to twice or not at all, as the provider and the ledger tell it."""
     taken = [
         f"attempt {row['attempt']} {row['t']}" for row in world.sandbox.acceptances() if person in row["to"]
     ]
     attempts = world.eye.rows(_ATTEMPTS, person=person)
-    return f"{person} was accepted twice: {', '.join(taken)}; the ledger: {[tuple(row) for row in attempts]}"
+    told = [tuple(row) for row in attempts]
+    return f"{person} was accepted {len(taken)} times: {', '.join(taken)}; the ledger: {told}"
 
 
 _ATTEMPTS = (
-    "SELECT a.attempt, a.claimed_at, a.ended_at, a.outcome, a.reason, a.death_proof, a.absence_proof "
-    "FROM attempts a JOIN message_jobs j ON j.id = a.job_id WHERE j.recipient = :person ORDER BY a.attempt"
+    "SELECT j.state, a.attempt, a.claimed_at, a.ended_at, a.outcome, a.reason, a.death_proof, "
+    "a.absence_proof FROM attempts a JOIN message_jobs j ON j.id = a.job_id "
+    "WHERE j.recipient = :person ORDER BY a.attempt"
 )
 
 

@@ -367,11 +367,11 @@ class World:
     def _over(self, worker: Running) -> bool:
         assert worker.running, f"the last worker died: {worker.log.read_text()[-2000:]}"
         time.sleep(0.1)
-        left = "SELECT count(*) FROM message_jobs WHERE state IN ('scheduled', 'sending')"
-        status = "SELECT count(*) FROM dispatches WHERE phase <> 'over' AND started_at IS NOT NULL"
-        if self.eye.number(left) or self.eye.number(status):
+        states = self.states()  # of one moment: a doubt that is settled is scheduled again
+        not_over = "SELECT count(*) FROM dispatches WHERE phase <> 'over' AND started_at IS NOT NULL"
+        if states.keys() & {"scheduled", "sending"} or self.eye.number(not_over):
             return False
-        doubts = self.eye.count("in_doubt")
+        doubts = states.get("in_doubt", 0)
         return not doubts or (self.sandbox.drained() and len(self._parked()) == doubts)
 
     def _parked(self) -> list[dict[str, Any]]:
