@@ -75,7 +75,7 @@ def _show(views: Sequence[View], letters: Sequence[Letter]) -> None:
     for share in found:
         say(str(share))
     if len(found) == 1:
-        say("This machine was too slow to use up the account's letters on any day: no client had to wait.")
+        say("No day used up the account's letters, so the clients' shares of them were not put to the test.")
 
 
 def _chart(letters: Sequence[Letter]) -> None:

@@ -162,7 +162,7 @@ def _most_in_a_day(times: Iterable[datetime]) -> int:
 def shares(letters: Sequence[Letter], terms: Terms = DEMO) -> list[Share]:
     """Of senders in what their client sent, and of clients in the first day that fills the account.
 
-    A machine may be too slow to fill it on any day: then no client had to wait, and nothing was shared.
+    Where no day does (a paused client leaves its share unused, a machine is slow), these were not tested.
     """
     by_sender = Counter(letter.sender for letter in letters if letter.tenant == "alpha")
     found = [Share("anna", by_sender["anna@alpha.example.com"], by_sender.total(), 2 / 3)]
