@@ -119,10 +119,10 @@ def _broken(world: CampaignWorld, workers: int, killer: RandomKills, tally: Tall
     except Unavailable as exc:
         return [str(exc)]
     world.stage.end()
-    letters = list(world.accepted())
+    views, letters = world.views(), list(world.accepted())
     tally.letters += len(letters)
-    tally.full_accounts += len(shares(letters, TERMS)) > 1
-    return list(broken_promises(world.views(), letters, TERMS))
+    tally.full_accounts += len(shares(views, letters, TERMS)) > 1
+    return list(broken_promises(views, letters, TERMS))
 
 
 def main() -> int:

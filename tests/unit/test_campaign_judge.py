@@ -33,6 +33,7 @@ class Outcome:
         self.blocked = [DISLIKED]
         self.letters = [letter(n) for n in range(20)] + [letter(20 + n, OLEG) for n in range(10)]
         self.more_in_books = 0
+        self.waiting_in_beta = 0
 
     def judge(self) -> list[str]:
         return list(broken_promises([self._view(tenant) for tenant in self.statuses], self.letters))
@@ -40,7 +41,8 @@ class Outcome:
     def _view(self, tenant: str) -> dict[str, Any]:
         sent = sum(each.campaign == tenant for each in self.letters) + self.more_in_books
         senders = [{"address": each, "state": "blocked"} for each in self.blocked if tenant == "gamma"]
-        counts = {"sent": sent, "in_doubt": 0, "sending": 0}
+        waiting = self.waiting_in_beta if tenant == "beta" else 0
+        counts = {"scheduled": waiting, "sent": sent, "in_doubt": 0, "sending": 0}
         return {
             "id": tenant,
             "tenant": tenant,
@@ -97,6 +99,15 @@ def share_unfairly(run: Outcome) -> None:
     run.letters = [letter(n, (ANNA, OLEG)[n % 2]) for n in range(40)]
 
 
+def favour_a_client(run: Outcome) -> None:
+    """The account is full: a hundred of its letters are planned for the paused campaign."""
+    run.waiting_in_beta = 100
+    run.letters = [
+        letter(n, (ANNA, ANNA, OLEG, VERA, VERA)[n % 5], NOON + timedelta(seconds=n))
+        for n in range(DEMO.account_limit - 100)
+    ]
+
+
 @pytest.mark.parametrize(
     ("breaks", "told"),
     [
@@ -110,9 +121,17 @@ def share_unfairly(run: Outcome) -> None:
         (exceed_a_sender, "vera@gamma.example.com sent 301 letters in a day, and may send 300"),
         (exceed_the_account, "ses/us-east-1 sent 601 letters in a day, and may send 600"),
         (share_unfairly, "anna's share is 50.0%, and was to be 66.7%"),
+        (favour_a_client, "alpha's share is 60.1%, and was to be 66.7%"),
     ],
 )
 def test_what_is_broken_is_found(breaks: Callable[[Outcome], None], told: str) -> None:
     run = Outcome()
     breaks(run)
     assert any(found.startswith(told) for found in run.judge()), run.judge()
+
+
+def test_clients_that_do_not_fill_the_account_may_send_what_they_like() -> None:
+    run = Outcome()
+    favour_a_client(run)
+    run.waiting_in_beta = 0
+    assert run.judge() == []

@@ -71,7 +71,7 @@ def _show(views: Sequence[View], letters: Sequence[Letter]) -> None:
     columns = ["address", "state", "complaints", "reason"]
     print_table("Senders", columns, [[sender[name] for name in columns] for sender in senders])
     _chart(letters)
-    found = shares(letters)
+    found = shares(views, letters)
     for share in found:
         say(str(share))
     if len(found) == 1:
