@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from sendonce.entrypoints.cli.campaigns.demo_judge import DEMO, broken_promises, shares
@@ -30,8 +30,9 @@ from tests.crash.world import Eye
 from tests.postgres import quick_folder
 
 KILLS_A_WORLD = 30
-TERMS = DEMO.smaller(3)
-"""A machine that starts a worker every few seconds sends fewer letters in a day of twenty seconds."""
+TERMS = replace(DEMO.smaller(3), account_limit=90)
+"""A machine that starts a worker every few seconds sends few letters in a day of twenty seconds. They are to
+fill the account all the same, so that the clients' shares show."""
 WORKERS = {"sqlite": 1, "postgres": 3}
 
 
