@@ -146,8 +146,8 @@ class Page:
         if not cut and not _has_joints(text):
             return Seen(text, words)
         # Tags stand inside of what may be an address: which of them part words matters. This is rare.
-        remove_decoys(self.tree, self.styles, self.lowered, self.words_near_signs())
-        text = _text_of(self.tree.body, BETWEEN)
+        if remove_decoys(self.tree, self.styles, self.lowered, self.words_near_signs()):
+            text = _text_of(self.tree.body, BETWEEN)
         for block in [self.tree.body] if cut else _blocks_with_signs(self.tree):
             text = text.replace(_text_of(block, BETWEEN), _joined_text(block))
         return Seen(text, words_for_signs(text))

@@ -193,7 +193,7 @@ class _Reading:
         for number, place in phones_in_text(text, self._country):
             if not names_makers_of_the_site(text[max(0, place - 60) : place].rpartition("\n\n")[2]):
                 self._take_phone(number, Source.TEXT)
-        if "{{" in text:
+        if "{" in text and "{{" in text:
             for filled_in in _FILLED_IN.findall(text)[:_MAX_CALLS]:
                 self._read_script(filled_in)
         inn, ogrn = tax_numbers(text)

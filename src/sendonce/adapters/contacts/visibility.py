@@ -36,12 +36,16 @@ _COLOURS = re.compile(
 _SHORT_COLOURS = {"white": "#fff", "black": "#000"}
 # hCard: «рабочий» before an address without a blank.
 _TYPES_IN_CARDS = ".vcard .email .type,.vcard .tel .type"
-_VEILING = frozenset(
+_VEILING_CLASSES = frozenset(
+    (
+        *(b"visually-hidden visuallyhidden sr-only screen-reader-text".split()),
+        *(b"hidden d-none hide is-hidden".split()),
+    )
+)
+_VEILING_STYLES = frozenset(
     (
         *(b"opacity width height left top text-indent".split()),
-        *(b"visually-hidden visuallyhidden sr-only screen-reader-text".split()),
         *(b"clip clip-path scale color background max-height font-size".split()),
-        *(b"hidden d-none hide is-hidden".split()),
     )
 )
 _VEILS = re.compile(
@@ -96,7 +100,7 @@ def show_as_seen(
         nodes = tree.css(_HIDDEN_NODES)[:_MAX_NODES]
         remove_hidden([node for node in nodes if _is_hidden(node)], _INLINE)
     may_be_unseen = styled or hidden or any(mark in lowered for mark in _MARKS_OF_UNSEEN)
-    if may_be_unseen and not words_near_signs().isdisjoint(_VEILING):
+    if may_be_unseen and _may_be_veiled(words_near_signs(), styled=styled):
         _remove_bait(tree)
     if b"vcard" in lowered:
         for node in tree.css(_TYPES_IN_CARDS)[:_MAX_NODES]:
@@ -109,12 +113,23 @@ def show_as_seen(
         _Styling(tree.body, lowered.count(b"<")).apply(styles, words_near_signs())
 
 
-def remove_decoys(tree: LexborHTMLParser, styles: str, lowered: bytes, near: frozenset[bytes]) -> None:
-    """Take out what no reader sees inside of words. ``near`` are the words of the markup near each @."""
-    if not near.isdisjoint(_VEILING):
+def remove_decoys(tree: LexborHTMLParser, styles: str, lowered: bytes, near: frozenset[bytes]) -> bool:
+    """Take out what no reader sees inside of words. ``near`` are the words of the markup near each @.
+
+    False where the page cannot have any of that.
+    """
+    looked = False
+    if _may_be_veiled(near, styled=b"yle=" in lowered):
         _remove_veiled(tree)
+        looked = True
     if tree.body is not None and any(word in styles for word in _HIDING_STYLES):
         _Styling(tree.body, lowered.count(b"<")).remove_decoys(styles, near)
+        looked = True
+    return looked
+
+
+def _may_be_veiled(near: frozenset[bytes], *, styled: bool) -> bool:
+    return not near.isdisjoint(_VEILING_CLASSES) or (styled and not near.isdisjoint(_VEILING_STYLES))
 
 
 def _is_hidden(node: LexborNode) -> bool:
