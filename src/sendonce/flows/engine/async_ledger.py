@@ -20,8 +20,8 @@ from sendonce.flows.engine.daemon_threads import DaemonThread, to_daemon_thread
 from sendonce.ports.engine import BegunTurn, JobRef, Journal, Ledger, QuickTurns
 
 # Where commits are slower they go to the thread, and now and then one shows in the loop whether they still
-# are; the thread cannot tell, for it waits for the interpreter too. Decision 68 tells why a millisecond.
-QUICK_COMMIT = 0.001
+# are; the thread cannot tell, for it waits for the interpreter too. Decision 74 tells why two milliseconds.
+QUICK_COMMIT = 0.002
 SLOW_COMMITS_FOR = 0.25
 
 T = TypeVar("T")
@@ -73,11 +73,6 @@ class AsyncLedger:
         self._commits = CommitTimes()
         self._highest_claim = 0
         self._thread = DaemonThread("ledger")
-
-    @property
-    def is_waited_for(self) -> bool:
-        """Whether letters go on while a turn is being committed, in a thread."""
-        return self._quick is None or not self._commits.are_quick()
 
     async def turn(self, settlements: list[Settlement], claim: ClaimRequest | None) -> Turn:
         """Settle and claim; the letters of what was claimed are loaded on return.

@@ -263,8 +263,10 @@ class ParcelFeed:
         self._record(job.id, job.attempt, job.tries, RELEASED, job.dispatch_id)
 
     def _record(self, job_id: str, attempt: int, tries: int, outcome: Outcome, dispatch_id: str) -> None:
+        """A commit is due when connections have taken all that was claimed: the later, the more it settles
+        and claims at once (decision 74)."""
         self._settlements.add(job_id, attempt, tries, outcome, dispatch_id)
-        if not self._taken and not self._ready:
+        if not self._ready and (self._settlements.make_a_group or not self._taken):
             self._settlements.due.set()
 
     # -- handing out ---------------------------------------------------------------------------

@@ -108,12 +108,10 @@ class BookKeeper:
         while not (self._feed.closed and not self._feed.in_hand and not self._settlements):
             if not self._feed.closed and time.monotonic() - self._strays_looked_for > LOOK_EVERY:
                 await self._look_for_strays()
-            self._group = self._size.now()
-            # Connections that go on meanwhile need letters for as long as the commit takes.
-            self._settlements.group = (self._group + 1) // 2 if self._ledger.is_waited_for else self._group
+            self._settlements.group = self._group = self._size.now()
             claim = self._next_claim()
             claimed = await self._turn(claim) if self._settlements or claim else 0
-            if not claimed or self._room() < self._settlements.group:
+            if not claimed or self._room() < self._group:
                 await self._wait_for_outcomes()
             else:
                 # A turn that waits for nothing must not starve the loop; and where none of its letters could
@@ -139,13 +137,13 @@ class BookKeeper:
     # -- claims --------------------------------------------------------------------------------
 
     def _next_claim(self) -> ClaimRequest | None:
-        """What makes it two groups again, unless that is less than a turn settles or nothing could leave
+        """What makes it two groups again, unless that is less than one or nothing could leave
         within half a second. Only to replace what was settled would let the number in hand fall, and never
         rise."""
         if self._feed.closed or not self._gate.may_claim() or self._feed.wait() > STALE_AFTER / 2:
             return None
         room = self._room()
-        if room < self._settlements.group and self._feed.in_hand:
+        if room < self._group and self._feed.in_hand:
             return None
         return self._claim_of(max(room, 1))
 

@@ -13,7 +13,7 @@ RELEASED = Deferred("released", "claimed, but it never left", retry_after=0.0, t
 
 
 class Settlements:
-    """``due`` is set when a commit is worth making: a group is complete, or nothing more is on its way."""
+    """``due`` is set when a commit is worth making."""
 
     def __init__(self, retry: RetryPolicy) -> None:
         self._retry = retry
@@ -25,13 +25,15 @@ class Settlements:
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
+    @property
+    def make_a_group(self) -> bool:
+        return len(self._waiting) >= self.group
+
     def add(self, job_id: str, attempt: int, tries: int, outcome: Outcome, dispatch_id: str) -> None:
         settlement = Settlement(job_id, attempt, outcome, dispatch_id=dispatch_id)
         if type(outcome) is not Accepted:
             settlement = self._completed(settlement, tries)
         self._waiting.append(settlement)
-        if len(self._waiting) >= self.group:
-            self.due.set()
 
     def _completed(self, settlement: Settlement, tries: int) -> Settlement:
         outcome = settlement.outcome
