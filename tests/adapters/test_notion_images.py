@@ -159,6 +159,8 @@ def copied(url: str, *addresses: str) -> str:
         "::ffff:0:127.0.0.1",
         "64:ff9b:1::7f00:1",
         "fe80::5efe:10.0.0.1",
+        "2a00:1450:4010::5efe:10.0.0.1",
+        "2a00:1450:4010::200:5efe:169.254.169.254",
         # the rest of IANA's registries
         "fec0::1",
         "fec0:0:0:ffff::1",

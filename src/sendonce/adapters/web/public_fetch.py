@@ -50,6 +50,8 @@ _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _SPECIAL_6 = tuple(
     IPv6Network(net) for net in ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
 )
+# RFC 5214: an interface identifier that leads through a tunnel to the IPv4 address at its end.
+_ISATAP = (0x00005EFE, 0x02005EFE)
 
 
 class FetchRefused(Exception):
@@ -105,7 +107,8 @@ def is_public(address: str) -> bool:
     if isinstance(it, IPv6Address) and it.ipv4_mapped is not None:
         it = it.ipv4_mapped
     if isinstance(it, IPv6Address):
-        return it in _GLOBAL_UNICAST and not any(it in net for net in _SPECIAL_6)
+        tunnelled = int(it) >> 32 & 0xFFFFFFFF in _ISATAP
+        return it in _GLOBAL_UNICAST and not tunnelled and not any(it in net for net in _SPECIAL_6)
     return not any(it in net for net in _SPECIAL_4)
 
 
