@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from sendonce.domain.people.subscribers import DEFAULT_TENANT
 from sendonce.domain.prospecting.companies import FoundSite
 from sendonce.domain.prospecting.failpoints import WRITING
 from sendonce.domain.prospecting.pipeline import Role, steps_wanted
+from sendonce.entrypoints.cli.demo_stage import wait_until
 from sendonce.flows.prospecting.run_pipeline import run_cycle, run_until_idle
 from sendonce.sandbox.companies import CompanyWeb
 from sendonce.settings import load_settings
@@ -37,6 +38,7 @@ from tests.nursery import Forked, shared_nursery
 
 COUNT, SEED, CHOSEN = 60, 3, 9
 RUN = ("prospect", "run", "--until-idle", "--role", "worker")
+LOOP = ("prospect", "run", "--loop", "--role", "worker")
 OFFER = {"name": "Подшипники", "text": "Поставляем подшипники для насосов."}
 # Letters need no waiting for a working day, nor a model, nor a person.
 SETTINGS = {
@@ -66,7 +68,7 @@ def chosen_sites() -> list[FoundSite]:
 class World:
     """A database with companies that a search found, and the sandbox that plays their sites."""
 
-    def __init__(self, folder: Path, url: str, sandbox: Sandbox) -> None:
+    def __init__(self, folder: Path, url: str, sandbox: Sandbox, *, searched: bool = True) -> None:
         self.folder = folder
         stand_in = sandbox.addresses["environment"]["WEB_STAND_IN"]
         places = {"DATABASE_URL": url, "STATE_DIR": str(folder / "state"), "WEB_STAND_IN": stand_in}
@@ -75,16 +77,17 @@ class World:
         direction = NewDirection("default", "RU", Basis.CONSENT, "asked at a fair", "ru", "pumps", OFFER)
         self.prospects = Prospects(self.store)
         self.store.directions.put(DEFAULT_TENANT, direction, "ann")
-        self.search(self.prospects.query)
+        if searched:
+            self.search(self.prospects.query)
 
     def search(self, query: str, after: timedelta = timedelta(0)) -> int:
         found = self.prospects.companies.found(DEFAULT_TENANT, query, chosen_sites(), NOW + after)
         return found.created
 
-    def start(self, number: int = 0, **more: str) -> Forked:
+    def start(self, number: int = 0, run: Sequence[str] = RUN, **more: str) -> Forked:
         output = self.folder / f"output-{number}"
         environment = {**self.environment, **more}
-        return shared_nursery().start(RUN, environment, self.folder, output, output)
+        return shared_nursery().start(run, environment, self.folder, output, output)
 
     def run(self, ahead: timedelta = timedelta(0)) -> None:
         """In this process, by a clock that is ahead: whatever was leased before is due again."""
@@ -167,6 +170,28 @@ def test_killed_anywhere_and_run_again_it_ends_with_the_same_rows(
     assert world.rows() != undisturbed
     assert world.start(1).wait(60) == 0
     assert world.rows() == undisturbed
+
+
+@pytest.mark.parametrize("database", ["sqlite_url", "postgres_url"])
+def test_a_loop_does_what_comes_due_until_a_signal_ends_it(
+    request: pytest.FixtureRequest,
+    database: str,
+    sandbox: Sandbox,
+    tmp_path: Path,
+    undisturbed: dict[str, Any],
+) -> None:
+    """Companies that a search finds while it runs, too. What is under way at the signal is ended first."""
+    world = World(tmp_path, request.getfixturevalue(database), sandbox, searched=False)
+    loop = world.start(run=LOOP, PROSPECT_INTERVAL_SECONDS="0.1")
+    output = tmp_path / "output-0"
+    wait_until(lambda: output.exists() and "the pipeline runs" in output.read_text(), "the loop")
+    world.search(world.prospects.query)
+    wait_until(lambda: world.rows() == undisturbed, "all letters")
+    loop.send_signal(signal.SIGTERM)
+    assert loop.wait(30) == 0
+    assert "Traceback" not in output.read_text()
+    assert world.rows() == undisturbed
+    world.store.close()
 
 
 def test_a_second_night_adds_no_duplicates(world: World, undisturbed: dict[str, Any]) -> None:
