@@ -56,6 +56,8 @@ _BRACKETED_DOT = re.compile(
 _OPENERS = "[({«*_|~#/"
 _HINT = re.compile(r"[\[({<«*_|~#=/]\s?_?(?:@|[^\W\d_])[\w @.-]{0,18}[\])}>»*_|~#=/]")
 _MAX_OPENERS = 10_000
+# The same where it pays to look closer.
+_AT_IN_BRACKETS = re.compile(rf"[\[({{<«*_|~#=/]\s*_?{_AT_WORDS}_?\s*[\])}}>»*_|~#=/]", re.IGNORECASE)
 # Some Cyrillic letters end in the byte of "=", which makes that slow to find alone. Words that end in a rare
 # letter are found sooner.
 _SPELLED = ("СОБА", "soba", "-at-", " dot", " точк", "=at=")
@@ -289,7 +291,7 @@ def _reveal_words(text: str) -> str:
     dogs = any(mark in lowered for mark in _DOG_MARKS)
     if dots:
         text = _LOOSE_AT.sub("@", _SHOUTED.sub("@", text))
-    if dogs or _HINT.search(text) or any(mark in lowered for mark in _DASHED_MARKS):
+    if dogs or _AT_IN_BRACKETS.search(text) or any(mark in lowered for mark in _DASHED_MARKS):
         text = _SPELLED_AT.sub("@", _BRACKETED_AT.sub("@", text))
     if " AT " in text:
         text = _CAPITAL_AT.sub("@", text)
