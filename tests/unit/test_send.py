@@ -263,6 +263,18 @@ def test_a_turn_begins_when_the_connections_have_taken_all_that_was_claimed(
     assert max(sizes) <= 2 * 4
 
 
+def test_at_a_limited_rate_a_turn_begins_when_a_group_has_its_outcomes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Letters that wait for their moment are in hand while it is committed, so no moment is missed."""
+    monkeypatch.setattr(keep_books, "FLUSH_AFTER", 60.0)
+    scene = Scene(people=80, batch_size=4, pacer=Pacer(100, 0.0))
+    ledger = scene.ledger = Troubled(scene.store.ledger, lambda *_: None)
+    scene.play(until=lambda: len(scene.provider.got) > 40, seconds=5.0)
+    sizes = [len(settlements) for settlements, _ in ledger.turns if settlements]
+    assert max(sizes[1:-1]) <= 5
+
+
 @pytest.mark.parametrize("rate", [14, 100])
 def test_at_most_two_groups_are_claimed(rate: int) -> None:
     scene = Scene(people=400, connections=8, pacer=Pacer(rate, 0.0), provider=Provider(latency=0.3))

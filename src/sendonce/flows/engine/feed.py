@@ -263,10 +263,11 @@ class ParcelFeed:
         self._record(job.id, job.attempt, job.tries, RELEASED, job.dispatch_id)
 
     def _record(self, job_id: str, attempt: int, tries: int, outcome: Outcome, dispatch_id: str) -> None:
-        """A commit is due when connections have taken all that was claimed: the later, the more it settles
-        and claims at once (decision 74)."""
+        """A commit is due when a group has its outcomes. At full speed it waits until connections have taken
+        all that was claimed: the later, the more it settles and claims at once (decision 74)."""
         self._settlements.add(job_id, attempt, tries, outcome, dispatch_id)
-        if not self._ready and (self._settlements.make_a_group or not self._taken):
+        worth_it = self._settlements.make_a_group and (self._pacer.rate or not self._ready)
+        if worth_it or (not self._ready and not self._taken):
             self._settlements.due.set()
 
     # -- handing out ---------------------------------------------------------------------------
