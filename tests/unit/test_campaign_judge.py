@@ -119,7 +119,7 @@ def favour_a_client(run: Outcome) -> None:
         (write_before_morning, "1 letters left outside their window, one at 07:59"),
         (lose_one, "alpha has sent 31 letters, and the provider took 30"),
         (exceed_a_sender, "vera@gamma.example.com sent 301 letters in a day, and may send 300"),
-        (exceed_the_account, "ses/us-east-1 sent 601 letters in a day, and may send 600"),
+        (exceed_the_account, "ses/us-east-1 sent 451 letters in a day, and may send 450"),
         (share_unfairly, "anna's share is 50.0%, and was to be 66.7%"),
         (favour_a_client, "alpha's share is 60.1%, and was to be 66.7%"),
     ],

@@ -75,7 +75,7 @@ DEMO = Terms(
         Client("beta", 400, {"boris@beta.example.com": 400}, bouncing=4),
         Client("gamma", 300, {"vera@gamma.example.com": 300, "spam@gamma-news.example.com": 200}, daily=250),
     ),
-    600,
+    450,
 )
 ACCOUNT = "ses/us-east-1"
 DISLIKED = "spam@gamma-news.example.com"
