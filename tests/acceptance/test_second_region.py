@@ -105,7 +105,10 @@ def test_after_the_quiet_time_one_letter_is_tried_at_home_and_brings_the_sender_
     assert regions.sent_by() == {HOME: 0, SECOND: LETTERS}
     regions.ill(paused=0.0)
     regions.desk.run("sender", "fail-over", "--hours=0")
-    regions.send()
+    for _ in range(10):  # both regions claim at once, and a few letters may all be taken by the second
+        regions.send()
+        if regions.sent_by()[HOME]:
+            break
     assert regions.sent_by()[HOME] >= 1
     assert states(regions.desk)[OWN]["region"] == HOME
     assert ("fail_back", "the engine") in regions.audited()
